@@ -162,17 +162,12 @@ def _with_one_way_back(text: str) -> str:
 
     A `while` with a `continue` has several such branches, of which LLVM makes nested loops.
     """
-    lines, labels = text.split("\n"), dict[str, int]()
+    lines, headers = text.split("\n"), dict[str, str]()
     ways: dict[str, list[int]] = {}
-    headers: dict[str, str] = {}
-    for number, line in enumerate(lines):
-        if line.startswith("define "):
-            labels = {}
-        elif (found := _LOOP.search(line)) and (header := _header(line, labels)):
-            ways.setdefault(found[1], []).append(number)
-            headers[found[1]] = header
-        elif label := _LABEL.match(line):
-            labels[label[1]] = number
+    for number, node, header, _ in _ways_back(lines):
+        if header:
+            ways.setdefault(node, []).append(number)
+            headers[node] = header
     for node, numbers in ways.items():
         header, last = headers[node], lines[numbers[-1]]
         if len(numbers) > 1:
@@ -202,16 +197,25 @@ def _with_loops_of_constructors(text: str) -> str:
 def _from_outside(lines: Sequence[str]) -> Iterator[str]:
     """Yield the nodes of the loops of each function, in the order in which they begin."""
     begins: dict[str, int] = {}
+    for _, node, _, begin in _ways_back(lines):
+        begins.setdefault(node, begin)
+    yield from sorted(begins, key=begins.__getitem__)
+
+
+def _ways_back(lines: Sequence[str]) -> Iterator[tuple[int, str, str | None, int]]:
+    """Yield the line of each branch that begins a loop again, its node, and where that begins.
+
+    By the label, None where it has none, and by the line.
+    """
     labels: dict[str, int] = {}
     for number, line in enumerate(lines):
         if line.startswith("define "):
             labels = {}
         elif found := _LOOP.search(line):
             header = _header(line, labels)
-            begins.setdefault(found[1], labels.get(header or "", number))
+            yield number, found[1], header, labels.get(header or "", number)
         elif label := _LABEL.match(line):
             labels[label[1]] = number
-    yield from sorted(begins, key=begins.__getitem__)
 
 
 def _header(line: str, labels: Container[str]) -> str | None:
