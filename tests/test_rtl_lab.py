@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
+import torch
+from pynq import Overlay
 
-from pynq_torch import paths
+from pynq_torch import buffers, paths, transfer
+from pynq_torch.board.bus import Bus
+from pynq_torch.errors import RtlProtocolError
 from pynq_torch.lessons.rtl_lab import check, design
 
 pytest.importorskip("cocotb", reason="cocotb is not installed: make env")
@@ -110,6 +115,34 @@ def test_an_overlay_of_a_stage_has_no_interrupt_that_is_not_there(tmp_path: Path
     assert design(SKID, tmp_path).with_suffix(".hwh").is_file()
     described = (tmp_path / "hw" / "overlays" / "relay" / "overlay.toml").read_text()
     assert "relay_0.interrupt" not in described and "axi_dma_0.s2mm_introut" in described
+
+
+def test_a_slow_pc_is_told_of_a_broken_rule_as_soon_as_a_quick_one(
+    tmp_path: Path, use_rtl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten polls fit into the wait where each takes 0.1 s."""
+    changes = THROUGH.replace("if (ready_o) data_o <= data_i;", "data_o <= data_i;")
+    assert changes != THROUGH
+    bit = design(changes, tmp_path)
+    use_rtl(kernels=[tmp_path / "hw" / "kernels"], stalls=0.3, seed=28)
+    overlay = Overlay(str(bit))
+    words, came = (buffers.empty_tensor((300,), dtype=torch.int32) for _ in range(2))
+    words.copy_(torch.arange(300))
+    read = Bus.read
+    monkeypatch.setattr(Bus, "read", lambda *given: (time.sleep(0.1), read(*given))[1])
+    with pytest.raises(RtlProtocolError, match="TDATA changed from"):
+        transfer(overlay.axi_dma_0, send=words, recv=came, timeout_s=1.0, recover=False)
+
+
+def test_time_in_which_the_pc_did_not_run_the_program_is_no_time_of_a_wait(
+    tmp_path: Path, use_rtl
+) -> None:
+    bit = design(SKID, tmp_path)
+    board = use_rtl(kernels=[tmp_path / "hw" / "kernels"])
+    _ = Overlay(str(bit))
+    before = board.wait_clock()
+    time.sleep(0.6)
+    assert 0.1 < board.wait_clock() - before < 0.3
 
 
 @pytest.mark.slow

@@ -29,6 +29,8 @@ _PL_IRQS = (*range(FIRST_PL_IRQ, FIRST_PL_IRQ + 8), *range(84, 92))
 #: Processor time that the PL gets for each register access of a program: about what the board's
 #: processor takes for a few Python statements. The limit is for a PC that has none to give.
 _HOST_CPU_S, _HOST_LIMIT_S = 1e-3, 0.5
+#: A program that polls learns within this time that what it waits for has ended with an error.
+_CHECK_S = 0.05
 
 
 class ProgrammableLogic:
@@ -50,6 +52,7 @@ class ProgrammableLogic:
         self._events: EventLoop | None = None
         self._progress: tuple[Any, ...] = ()
         self._progress_at: float
+        self._checked_at = 0.0
         self.slcr = Slcr(self, IpInstance("slcr", "xilinx.com:ps7:slcr:1.0"))
         self.bus.attach(SLCR_BASE, SLCR_BYTES, self.slcr, "", "SLCR")
         self.xadc = PsXadc(self, IpInstance("xadc", "xilinx.com:ps7:xadc:1.0"))
@@ -172,9 +175,13 @@ class ProgrammableLogic:
         """
         if polls < 100:
             os.sched_yield()  # on a PC with few cores the engine may be waiting for this one
-            return
-        time.sleep(2e-5 if polls < 2000 else 5e-4)
-        if polls % 64 == 0:
+        else:
+            time.sleep(2e-5 if polls < 2000 else 5e-4)
+        # On a PC with much else to do a few polls may take the whole time of a wait.
+        now = time.monotonic()
+        self._checked_at = now if polls <= 1 else self._checked_at
+        if polls % 64 == 0 or now - self._checked_at > _CHECK_S:
+            self._checked_at = now
             self._check_progress()
 
     def wait_clock(self) -> float:
