@@ -32,6 +32,25 @@ def pytest_configure(config: pytest.Config) -> None:
         given.nbval_cell_timeout = CELL_TIMEOUT_S
     if getattr(given, "timeout", 0) is None:
         given.timeout = ITEM_TIMEOUT_S
+    _start_kernels_twice()
+
+
+def _start_kernels_twice() -> None:
+    """Let nbval start a Jupyter kernel once more that dies before it answers.
+
+    Its ports are chosen before it starts, and another program may take one meanwhile.
+    """
+    from nbval import kernel
+
+    start = kernel.start_new_kernel
+
+    def start_twice(*given: Any, **named: Any) -> Any:
+        try:
+            return start(*given, **named)
+        except RuntimeError:
+            return start(*given, **named)
+
+    kernel.start_new_kernel = start_twice
 
 
 @pytest.fixture

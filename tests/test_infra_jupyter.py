@@ -73,12 +73,8 @@ def _case(source: str, text: str) -> str:
     return json.dumps({**notebook, "nbformat_minor": 4})
 
 
-@pytest.fixture(scope="module")
-def nbval(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Run nbval on every case, with no more flags than a person types."""
-    folder = tmp_path_factory.mktemp("cases")
-    for number, (source, text, _) in enumerate(CASES):
-        (folder / f"case{number}.ipynb").write_text(_case(source, text))
+def _run_nbval(folder: Path, *flags: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run nbval on a folder, with no more flags than a person types."""
     root = Path(__file__).resolve().parent.parent
     quiet = ["-v", "-rA", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "conftest"]
     where = [
@@ -89,17 +85,41 @@ def nbval(tmp_path_factory: pytest.TempPathFactory) -> str:
         "-c",
         str(root / "pyproject.toml"),
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *quiet, *where, "--nbval", str(folder)],
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *quiet, *where, "--nbval", *flags, str(folder)],
         capture_output=True,
         text=True,
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": str(root), **environment},
         timeout=200,
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def nbval(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Run nbval on every case."""
+    folder = tmp_path_factory.mktemp("cases")
+    for number, (source, text, _) in enumerate(CASES):
+        (folder / f"case{number}.ipynb").write_text(_case(source, text))
+    done = _run_nbval(folder)
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize("deaths, status", [(1, 0), (2, 1)])
+def test_nbval_starts_a_jupyter_kernel_again_that_died(tmp_path: Path, deaths: int, status: int):
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    (folder / "case.ipynb").write_text(_case("print(6 * 7)", "42\n"))
+    once = "".join(f"mkdir {tmp_path}/dead{n} 2>/dev/null && exit 1; " for n in range(deaths))
+    start = f"{once}exec {sys.executable} -m ipykernel_launcher -f {{connection_file}}"
+    spec = {"argv": ["sh", "-c", start], "display_name": "mortal", "language": "python"}
+    (tmp_path / "kernels/mortal").mkdir(parents=True)
+    (tmp_path / "kernels/mortal/kernel.json").write_text(json.dumps(spec))
+    done = _run_nbval(folder, "--nbval-kernel-name=mortal", JUPYTER_PATH=str(tmp_path))
+    assert done.returncode == status, done.stdout + done.stderr
+    assert (tmp_path / f"dead{deaths - 1}").is_dir()
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))

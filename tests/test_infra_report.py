@@ -62,12 +62,25 @@ def test_every_notebook_gets_what_it_declares(tmp_path: Path):
 
 
 @pytest.mark.parametrize("deaf, passed", [(1, True), (2, False)])
+@pytest.mark.parametrize(
+    "does, error",
+    [
+        ("exec sleep 100", "Kernel didn't respond in 3 seconds"),
+        ("exit 1", "Kernel died before replying"),
+    ],
+    ids=["sleeps", "dies"],
+)
 def test_a_jupyter_kernel_that_does_not_answer_is_started_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deaf: int, passed: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    does: str,
+    error: str,
+    deaf: int,
+    passed: bool,
 ):
     monkeypatch.setattr(execute, "START_TIMEOUTS_S", (3, 3 if deaf == 2 else 60))
-    # A kernel that sleeps the first times it is started.
-    once = "; ".join(f"mkdir {tmp_path}/deaf{i} 2>/dev/null && exec sleep 100" for i in range(deaf))
+    # The first times it is started.
+    once = "; ".join(f"mkdir {tmp_path}/deaf{i} 2>/dev/null && {does}" for i in range(deaf))
     start = f"{once}; exec {sys.executable} -m ipykernel_launcher -f {{connection_file}}"
     spec = {"argv": ["sh", "-c", start], "display_name": "Python 3", "language": "python"}
     (tmp_path / "kernels/python3").mkdir(parents=True)
@@ -78,7 +91,7 @@ def test_a_jupyter_kernel_that_does_not_answer_is_started_again(
     with Papermill("csim", threading.Event()) as papermill:
         result = execute.execute(run, tmp_path / "out", papermill)
     assert result.passed == passed
-    assert passed or "Kernel didn't respond in 3 seconds" in str(result.error)
+    assert passed or error in str(result.error)
     assert (tmp_path / f"deaf{deaf - 1}").is_dir()
 
 

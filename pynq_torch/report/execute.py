@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
@@ -18,9 +19,10 @@ from .result import Result, describe
 __all__ = ["execute", "execute_all"]
 
 EXECUTION_TIMEOUT_S = 600
-#: How long a Jupyter kernel may take to answer, in seconds, try by try: a rare one never does.
+#: How long a Jupyter kernel may take to answer, in seconds, try by try: a rare one never does, and
+#: one dies at its start where another program has taken one of the ports chosen for it.
 START_TIMEOUTS_S = (60, 120)
-_NO_ANSWER = "Kernel didn't respond in"
+_NOT_STARTED = re.compile("Kernel (didn't respond in|died before replying)")
 #: Beyond papermill's own bounds on a start and a cell: what it needs besides, on a busy PC.
 _SPARE_S = 60
 
@@ -69,7 +71,7 @@ def execute(
         }
         started = time.perf_counter()
         passed, log = papermill.run(arguments, timeout_s + start_s + _SPARE_S, on_cell)
-        if passed or _NO_ANSWER not in log:
+        if passed or not _NOT_STARTED.search(log):
             break
     seconds = time.perf_counter() - started
     return describe(run, executed, seconds, passed, log)
