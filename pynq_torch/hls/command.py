@@ -30,7 +30,7 @@ AXIS_ARRAYS = "-DPYNQ_TORCH_AXIS_ARRAYS"
 APART = "-DPYNQ_TORCH_ENGINE_APART"
 _CHECKED = (
     "-O1",
-    "-g",
+    "-g1",  # lines for a report; with types and variables g++ takes five times as long for tables
     "-ffp-contract=off",
     "-fsanitize=address,undefined",
     # ap_int.h shifts negative values to the left, which every compiler and C++20 define.
