@@ -123,6 +123,29 @@ def test_options_that_are_not_understood_are_warned_about(tmp_path: Path) -> Non
     assert "complete_threshold=12" in said("config_array_partition -complete_threshold 12\n")
 
 
+def test_a_function_in_a_pipeline_leaves_an_array_to_be_cut_along_constants(tmp_path: Path) -> None:
+    """Nine words of one element are nine banks, though a function reads them."""
+    text = """
+    static unsigned char taps[1024][3][3];
+    unsigned char total(unsigned char one[3][3]) {
+        unsigned char sum = 0;
+        for (int i = 0; i < 3; ++i)
+            for (int j = 0; j < 3; ++j) sum ^= one[i][j];
+        return sum;
+    }
+    void k(const unsigned char x[9216], unsigned char y[1024]) {
+        for (int i = 0; i < 1024; ++i)
+            for (int r = 0; r < 3; ++r)
+                for (int c = 0; c < 3; ++c) taps[i][r][c] = x[9 * i + 3 * r + c];
+        sums: for (int i = 0; i < 1024; ++i) y[i] = total(taps[i]);
+    }
+    """
+    source = tmp_path / "k.cpp"
+    source.write_text(text)
+    found = estimate(source, "k", tool="vitis-2025.1")
+    assert (_interval(found), found.resources["BRAM_18K"]) == (1, 9)
+
+
 def test_an_array_stays_whole_where_something_else_limits_the_loop(tmp_path: Path) -> None:
     text = """
     void k(const float x[256], float y[1], float w[252]) {

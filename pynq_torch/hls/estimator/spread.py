@@ -20,7 +20,8 @@ was taken from the logs and memory tables of published runs of 2020.2 to 2025.2 
 
 Arrays of the interface stay as they are, and so do variables of other files, memories that a
 directive makes of UltraRAM, and those that a function takes in several calls. Those that a function
-takes which is inlined in the pipeline are copied at most, and tables not even that.
+takes which is inlined in the pipeline are cut along constant indices at most, or copied, and tables
+not even copied (a static window of 3 x 3 and its tables in a report of 2025.1).
 """
 
 from __future__ import annotations
@@ -98,11 +99,13 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
         if array is None or not _may_be_divided(array, nodes, shared, by_itself=by_itself):
             continue
         called = any(_is_called(node, calls) for node in nodes)
-        reads = sum(not access.write for access in accesses)
-        if called and (array.constant or reads > _MOST_READS):
-            continue
-        whole = called or (by_itself and len(array.dimensions) < 2) or not region.target.divides
-        division = _division(accesses, region.target, least, by_itself=by_itself, whole=whole)
+        whole = (by_itself and len(array.dimensions) < 2) or not region.target.divides
+        division = _division(
+            accesses, region.target, least, only_fixed=by_itself or called, whole=whole
+        )
+        if called and division is not None and division.copies > 1:
+            reads = sum(not access.write for access in accesses)
+            division = None if array.constant or reads > _MOST_READS else division
         if division is not None:
             found.append((key, array, division))
     region.spread = {key: division.most for key, _, division in found}
@@ -156,11 +159,11 @@ def _interval(region: Region, key: int, array: Array) -> int:
 
 
 def _division(
-    accesses: Sequence[Access], target: Target, least: int, *, by_itself: bool, whole: bool
+    accesses: Sequence[Access], target: Target, least: int, *, only_fixed: bool, whole: bool
 ) -> Division | None:
     """Return how an array is divided for the accesses of an iteration; None where it is not.
 
-    One that stays `whole` is copied at most.
+    One that stays `whole` is copied at most; `only_fixed` cuts along constant indices at most.
     """
     array, ports = accesses[0].array, accesses[0].array.ports()
     both = len({access.write for access in accesses}) > 1
@@ -178,7 +181,7 @@ def _division(
     passes = both and not all(one.stays for one in along)
     left = len(elements)
     left = left if both or left % ports else left // ports
-    cyclic = not by_itself and (both or not 0 < target.release < _CYCLIC)
+    cyclic = not only_fixed and (both or not 0 < target.release < _CYCLIC)
     cuts, banks = _uncut(array) if whole else _cuts(array, along, left, cyclic=cyclic)
     places = {
         (access.write, *(part[0] for part in one))
