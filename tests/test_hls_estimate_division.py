@@ -191,6 +191,30 @@ def test_a_function_that_is_called_twice_has_two_ports(tmp_path: Path) -> None:
         assert {one.ii for one in walks} == {interval}
 
 
+def test_an_array_has_two_ports_that_a_function_takes_which_is_called_twice(tmp_path: Path) -> None:
+    """Also in its caller, where four words are read at a time."""
+    text = """
+    void next(const int from[64], int to[64]) {
+    #pragma HLS INLINE off
+        for (int i = 0; i < 64; ++i) to[i] = 3 * from[i];
+    }
+    void k(const int x[64], int y[16]) {
+        int a[64], b[64], c[64];
+        for (int i = 0; i < 64; ++i) a[i] = x[i];
+        next(a, b);
+        SECOND
+        use: for (int i = 0; i < 16; ++i) {
+    #pragma HLS PIPELINE
+            y[i] = c[4 * i] ^ c[4 * i + 1] ^ c[4 * i + 2] ^ c[4 * i + 3];
+        }
+    }
+    """
+    source = tmp_path / "k.cpp"
+    for second, ii in (("next(b, c);", 2), ("for (int i = 0; i < 64; ++i) c[i] = b[i];", 1)):
+        source.write_text(text.replace("SECOND", second))
+        assert _interval(estimate(source, "k", tool="vitis")) == ii
+
+
 def test_lessons_and_cells_take_a_line_of_tcl(tmp_path: Path) -> None:
     line = "config_array_partition -throughput_driven off"
     text = WINDOW.replace("MORE", "#pragma HLS BIND_STORAGE variable=a type=ram_2p")

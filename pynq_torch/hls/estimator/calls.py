@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from .memory import Arrays
 
 __all__ = [
-    "Batch", "accessed", "calls_of", "copied_in", "copy_loops", "given", "used", "used_by",
+    "Batch", "accessed", "calls_of", "copied_in", "copy_loops", "given", "handed_on", "used",
+    "used_by",
 ]  # fmt: skip
 
 _COPY = re.compile(
@@ -97,6 +98,23 @@ def calls_of(function: Function, callee: str) -> int:
     """Return at how many places a function calls another."""
     items = (item for block in function.blocks.values() for item in block.instructions)
     return sum(item.op == "call" and item.callee == callee for item in items)
+
+
+def handed_on(body: Body) -> Iterator[Array]:
+    """Yield the arrays that a function hands to one that is called at several places.
+
+    That is one piece of hardware for all its calls, with the same ports to each of their arrays.
+    """
+    kernel, blocks = body.kernel, body.function.blocks.values()
+    items = (item for block in blocks for item in block.instructions if item.op == "call")
+    for item in items:
+        callee = kernel.module.functions.get(item.callee)
+        if callee is not None and kernel.calls[item.callee] > 1:
+            taken = set().union(*kernel.uses(item.callee))
+            bases = (
+                body.arrays.base_of(v) for name, v in given(item, callee).items() if name in taken
+            )
+            yield from map(body.arrays.array, bases)
 
 
 def used(kernel: Kernel, arrays: Arrays, function: Function) -> tuple[set[str], set[str]]:

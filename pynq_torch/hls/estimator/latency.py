@@ -12,7 +12,7 @@ from .array import Array
 from .asked import FunctionPlan
 from .axis import with_ports
 from .beside import Times, place_groups, run_side_by_side
-from .calls import Batch, calls_of, copied_in, copy_loops, given, used
+from .calls import Batch, calls_of, copied_in, copy_loops, given, handed_on, used
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
@@ -352,8 +352,9 @@ class Body:
         return self.plan.limits.get(plan.name.lower())
 
     def shared_arrays(self) -> Collection[Array]:
-        """Return the arrays of callers, where the function is called at several places."""
-        return self.arrays.handed.values() if self.kernel.calls[self.function.name] > 1 else ()
+        """Return the arrays that a function which is called at several places is handed."""
+        own = self.arrays.handed.values() if self.kernel.calls[self.function.name] > 1 else ()
+        return {*own, *handed_on(self)}
 
     def _takes_in(self, callee: str) -> bool:
         """Whether the tools make a function part of this one: it is called here, and once."""
