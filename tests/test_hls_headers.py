@@ -166,6 +166,15 @@ void pictures() {
             lines.shift_pixels_up(col);
             lines.insert_bottom_row(10 * row + col, col);
         }
+    hls::LineBuffer<2, 1, int> rising, falling;  // by the names of older releases
+    for (int row = 0; row < 2; ++row) {
+        rising.shift_up(0);
+        rising.insert_top(row + 1, 0);
+        falling.shift_down(0);
+        falling.insert_bottom(row + 1, 0);
+    }
+    CHECK(rising.getval(0, 0) == 1 && rising.getval(1, 0) == 2);
+    CHECK(falling.getval(0, 0) == 2 && falling.getval(1, 0) == 1);
     for (int col = 2; col < 4; ++col) {
         int column[3];
         lines.get_col(column, col);

@@ -117,9 +117,9 @@ template <int AP_ROWS, int AP_COLS, class AP_T, int AP_RESHAPE = 0> class LineBu
   }
   AP_T& getval(int row, int col) { return val[row][col]; }
   AP_T& operator()(int row, int col) { return val[row][col]; }
-  // As older releases name them: rows are counted from the bottom there.
-  void shift_up(int col) { shift_pixels_down(col); }
-  void shift_down(int col) { shift_pixels_up(col); }
+  // As older releases name them: their top is the last row.
+  void shift_up(int col) { shift_pixels_up(col); }
+  void shift_down(int col) { shift_pixels_down(col); }
   void insert_bottom(const AP_T& value, int col) { val[0][col] = value; }
   void insert_top(const AP_T& value, int col) { val[AP_ROWS - 1][col] = value; }
   void insert(const AP_T& value, int row, int col) { val[row][col] = value; }
