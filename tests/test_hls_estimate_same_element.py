@@ -226,3 +226,38 @@ def test_one_element_of_a_word_is_changed_in_two_cycles(
     assert first.ii == cycles
     assert ("read, changed and written" in first.why) == (cycles == 2)
     assert next(loop for loop in found.loops if loop.name == "all").ii == 1
+
+
+CLEARED = """
+void k(const unsigned char clear[64], const unsigned char look[64], int out[64]) {
+    int seen[256];
+    for (int i = 0; i < 256; ++i) seen[i] = i;
+    loop: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        MORE
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "ii"),
+    [
+        ("seen[clear[i]] = 0; out[i] = seen[look[i]];", 2),
+        ("out[i] = seen[look[i]]; seen[clear[i]] = 0;", 1),
+        ("seen[i] = 0; out[i] = seen[i + 128];", 1),
+        (
+            "\n#pragma HLS DEPENDENCE variable=seen inter false\n"
+            "seen[clear[i]] = 0; out[i] = seen[look[i]];",
+            1,
+        ),
+    ],
+)
+@pytest.mark.parametrize("tool", ["vivado", "vitis"])
+def test_a_word_is_not_written_again_before_it_is_read(
+    tmp_path: Path, tool: str, more: str, ii: int
+) -> None:
+    """A read behind a write is in the next cycle, the next iteration's write behind that one."""
+    loop = _of(tmp_path, CLEARED.replace("MORE", more), tool).loops[-1]
+    assert loop.ii == ii
+    assert ("may not write it before" in loop.why) is (ii == 2)

@@ -23,6 +23,7 @@ __all__ = [
     "Carried",
     "Limit",
     "carried",
+    "counter",
     "full_limit",
     "is_staged_product",
     "kept",
@@ -266,7 +267,7 @@ def _distance(region: Region, load: Node, store: Node) -> int:
         # Behind multiplexers addresses are not compared.
         distance = int(may_meet(load.access, store.access))
     else:
-        distance = distance_of(load.access, store.access, _counter(region, load, store))
+        distance = distance_of(load.access, store.access, counter(region, load, store))
     return distance or _around(region, load.access, store.access)
 
 
@@ -303,7 +304,7 @@ def _is_kept(region: Region, load: Node, store: Node) -> bool:
     )
 
 
-def _counter(region: Region, load: Node, store: Node) -> str:
+def counter(region: Region, load: Node, store: Node) -> str:
     """The loop whose iterations lie between two accesses: an outer one, where one is outside."""
     blocks = [node.item.block for node in (load, store)]
     loops = [block.loop for block in blocks if block is not None and block.loop is not None]

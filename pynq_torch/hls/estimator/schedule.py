@@ -27,6 +27,7 @@ from .exits import Exits
 from .fifos import words_wait
 from .forwarded import forward
 from .guards import predicate
+from .overwritten import Overwritten, overwritten
 from .region import AFTER_READ, Node, Region, Slot
 from .spread import divide
 from .three import sum_of_three
@@ -63,6 +64,7 @@ def pipeline(
     widen(region)
     pairs = carried(region, distances)
     region.unbroken = unbroken(region, pairs)
+    over = overwritten(region, distances)
     values = recurrence_limit(region, pairs)
     divide(region, shared, max(asked, values.interval), by_itself=by_itself)
     ports = port_limit(region, asked)
@@ -71,23 +73,26 @@ def pipeline(
     exits = Exits(region)
     for _ in range(200):
         try:
-            depth, late = _fit(region, interval, pairs)
+            depth, late = _fit(region, interval, pairs, over)
         except _FullError as error:
             interval += 1
             limit = full_limit(region, interval, error.node, asked)
             continue
         if late is not None:
             interval += 1
-            limit = late_limit(region, interval, late)
+            if isinstance(late, Overwritten):
+                limit = late.limit(interval)
+            else:
+                limit = late_limit(region, interval, late)
         elif (waits := exits.limit(interval)) is not None:
             interval, limit = waits.interval, waits
         else:
-            _share(region, interval, pairs)
+            _share(region, interval, pairs, over)
             return interval, depth, limit
     return interval, place_all(region, None), limit
 
 
-def _share(region: Region, interval: int, pairs: list[Carried]) -> None:
+def _share(region: Region, interval: int, pairs: list[Carried], over: list[Overwritten]) -> None:
     """Note how few operators do the floating-point operations if the interval stays as it is.
 
     Two that a recurrence needs in the same cycle take one each (both products of a CORDIC), those
@@ -104,7 +109,7 @@ def _share(region: Region, interval: int, pairs: list[Carried]) -> None:
             continue
         for region.shared[core] in range(least, most):
             try:
-                _, late = _fit(region, interval, pairs)
+                _, late = _fit(region, interval, pairs, over)
             except _FullError:
                 continue
             if late is None:
@@ -113,13 +118,13 @@ def _share(region: Region, interval: int, pairs: list[Carried]) -> None:
             region.shared[core] = most
     if region.shared:
         shared, region.shared = region.shared, {}
-        _fit(region, interval, pairs)
+        _fit(region, interval, pairs, over)
         region.shared = shared
 
 
 def _fit(
-    region: Region, interval: int, pairs: list[Carried]
-) -> tuple[int, tuple[Node, Node] | Carried | None]:
+    region: Region, interval: int, pairs: list[Carried], over: list[Overwritten]
+) -> tuple[int, tuple[Node, Node] | Carried | Overwritten | None]:
     """Schedule at an interval; return the depth, and a carried value that comes too late."""
     first = 1 if words_wait(region.target) else 0
     for node in region.nodes:
@@ -129,7 +134,7 @@ def _fit(
     most = min(len(values) + len(pairs) + 2, _PLACED // len(region.nodes) if region.nodes else 0)
     for _ in range(max(most, _TRIES)):
         depth = place_all(region, interval)
-        late: tuple[Node, Node] | Carried | None = None
+        late: tuple[Node, Node] | Carried | Overwritten | None = None
         for phi, last in values:
             # What is made late in a cycle can still be used in it: there is a bypass.
             for user in users.get(id(phi), ()):
@@ -146,6 +151,11 @@ def _fit(
             if load.start < due and load.least < due:
                 load.least, late = due, pair
                 raised[id(load)] += 1
+        for one in over:
+            begin = one.least(interval), 0.0
+            if one.store.start < begin and one.store.least < begin:
+                one.store.least, late = begin, one
+                raised[id(one.store)] += 1
         # A line of registers makes all of its loads late, one after the other; a recurrence that
         # is too long the same ones again and again.
         if late is None or max(raised.values()) >= _TRIES:
