@@ -20,6 +20,7 @@ from .bounds import (
     kept,
     late_limit,
     port_limit,
+    ports_needed,
     recurrence_limit,
 )
 from .branches import Branches
@@ -63,7 +64,7 @@ def pipeline(
     forward(region)
     widen(region)
     pairs = carried(region, distances)
-    region.unbroken = unbroken(region, pairs)
+    region.unbroken = unbroken(region, pairs, max(asked, ports_needed(region)[0]))
     over = overwritten(region, distances)
     values = recurrence_limit(region, pairs)
     divide(region, shared, max(asked, values.interval), by_itself=by_itself)

@@ -2,14 +2,15 @@
 
 For Vitis HLS an interval that the clock does not allow is too short. Vivado HLS keeps it and says
 that it misses the clock: five of its reports have II=1 (or that of their ports) and an estimated
-clock above the one asked for, none a longer interval for logic. Two that read a word of memory,
-add to it and write it back do so in II=2, with estimated clocks between what the uncertainty leaves
-and the period: so far this goes where there is a memory.
+clock above the one asked for, none a longer interval for logic. Three that read a word of memory,
+add to it and write it back do so in II=2, with estimated clocks above what the uncertainty leaves
+(7.7 ns where 5 were asked for): ports that need more cycles than that leave time to spread it. The
+coordinates of a CORDIC, which turn into each other, have II=1 too (10.2 ns where 10 were asked).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -26,34 +27,72 @@ __all__ = ["missed", "unbroken"]
 _MOST = 2_000_000
 
 
-def unbroken(region: Region, pairs: Iterable[Carried]) -> Mapping[int, float]:
+def unbroken(region: Region, pairs: Iterable[Carried], least: int = 1) -> Mapping[int, float]:
     """Return the operations, by identity, of recurrences that stay in one cycle in Vivado HLS.
 
-    Each with the ns that they may take. `pairs` are those through memories and registers.
+    Each with the ns that they may take. `pairs` are those through memories and registers, `least`
+    is the interval that a directive or ports ask for.
     """
     if region.target.tool != "vivado":
         return {}
     through = [(pair.load, pair.store) for pair in pairs if pair.distance == 1]
-    ways = region.carried_values() + through
+    values = region.carried_values()
+    ways = values + through
     if len(ways) * len(region.nodes) > _MOST:
         return {}
     after = waiting(region)
+    if len(values) ** 2 * len(region.nodes) <= _MOST:
+        ways += _crossing(values, after)
     found: dict[int, float] = {}
     for first, last in ways:
         between = _between(region.nodes, first, last, after)
         if all(map(_is_logic, between)):
             found |= dict.fromkeys(map(id, between), inf)
-        elif _fits(region, between, after):
-            found = dict.fromkeys(map(id, between), region.target.clock) | found
+        elif time := _passed(region, between, least, after):
+            found = dict.fromkeys(map(id, between), max(time, region.target.clock)) | found
     return found
 
 
-def _fits(region: Region, between: Sequence[Node], after: After) -> bool:
-    """Whether a word is read, changed by logic and written back within the clock's period."""
+def _crossing(values: Sequence[tuple[Node, Node]], after: After) -> Iterator[tuple[Node, Node]]:
+    """Yield the ways from one carried value to another from which a way leads back to it.
+
+    The coordinates of a CORDIC turn into each other: that is a recurrence of two iterations.
+    """
+    places, following, _ = after
+    ends = [places.get(id(last)) for _, last in values]
+    leads: list[set[int]] = []
+    for first, _ in values:
+        reached = {places[id(first)]} if id(first) in places else set[int]()
+        for at in range(min(reached, default=0), len(following)):
+            if at in reached:
+                reached.update(following[at])
+        leads.append({one for one, end in enumerate(ends) if end in reached})
+    for one, others in enumerate(leads):
+        for other in others - {one}:
+            if one in _all(leads, other):
+                yield values[one][0], values[other][1]
+
+
+def _all(leads: Sequence[set[int]], begin: int) -> set[int]:
+    """Return the values that one leads to, in however many iterations."""
+    found, left = set[int](), [begin]
+    while left:
+        new = leads[left.pop()] - found
+        found |= new
+        left += new
+    return found
+
+
+def _passed(region: Region, between: Sequence[Node], least: int, after: After) -> float:
+    """Return the ns in which a word is read, changed by logic and written back in one cycle.
+
+    They are 0 where that is spread over cycles: there the ports leave time, and the clock does not.
+    """
     load, store = between[0], between[-1]
     if not (_is_of_memory(load) and _is_of_memory(store) and all(map(_is_logic, between[1:-1]))):
-        return False
-    return 0 < time_of(region, load, store, after) <= region.target.clock
+        return 0.0
+    time = time_of(region, load, store, after)
+    return time if time <= region.target.clock or least <= load.cost.latency + 1 else 0.0
 
 
 def _is_of_memory(node: Node) -> bool:

@@ -1,0 +1,68 @@
+"""Recurrences that Vivado HLS keeps in one cycle, though they miss the clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pynq_torch.hls import Estimate, estimate
+from pynq_torch.hls.estimator import compiler
+
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.skipif(compiler.tools() is not None, reason=compiler.tools() or ""),
+]
+
+TURNS = """
+#include <ap_fixed.h>
+typedef ap_fixed<12, 2> number;
+void k(number angle, number &right, number &up) {
+    number x = 0.5, y = 0, scale = 1;
+    turns: for (int i = 0; i < 10; ++i) {
+#pragma HLS PIPELINE
+        number across = y * scale, along = x * scale;
+        if (angle < 0) {
+            x = x + across;
+            y = y - along;
+            angle = angle + scale;
+        } else {
+            x = x - across;
+            y = y + along;
+            angle = angle - scale;
+        }
+        scale = scale >> 1;
+    }
+    right = x;
+    up = y;
+}
+"""
+SUMS = """
+void k(const char a[64], const char b[64], const unsigned char at[64], short sums[256]) {
+    adds: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        sums[at[i]] += a[i] * b[i];
+    }
+}
+"""
+
+
+def _of(folder: Path, text: str, tool: str, clock: float) -> Estimate:
+    source = folder / "k.cpp"
+    source.write_text(text)
+    return estimate(source, "k", tool=tool, clock=clock)
+
+
+def test_values_that_turn_into_each_other_are_one_recurrence(tmp_path: Path) -> None:
+    """A product and a sum take more than a cycle of 10 ns; Vivado HLS has II=1 all the same."""
+    found = _of(tmp_path, TURNS, "vivado-2019.2", 8)
+    assert found.loops[-1].ii == 1
+    assert any("misses the clock" in one for one in found.warnings)
+    assert _of(tmp_path, TURNS, "vitis-2022.1", 8).loops[-1].ii != 1
+
+
+def test_a_word_is_read_changed_and_written_back_at_any_clock(tmp_path: Path) -> None:
+    for clock in (10, 5, 4):
+        found = _of(tmp_path, SUMS, "vivado-2017.4", clock)
+        assert found.loops[-1].ii == 2
+    assert any("misses the clock" in one for one in found.warnings)
