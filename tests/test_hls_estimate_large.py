@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers import estimate_of
+from helpers import estimate_of, loop_of
 
 from pynq_torch.errors import KernelBuildError
 from pynq_torch.hls.estimator import compiler, effort, trees
@@ -168,3 +168,21 @@ def test_a_kernel_without_sums_is_analysed_once(
     monkeypatch.setattr(compiler, "opt", noted)
     estimate_of(tmp_path, SQUARE, "vivado")
     assert sum(asked) == 1
+
+
+def test_an_assert_bounds_a_loop_in_a_long_module_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long modules are analysed for addresses, branches and what is assumed."""
+    text = """
+#include <cassert>
+struct Size { int rows, cols; };
+void k(const Size &size, int y[64]) {
+    assert(size.rows <= 40);
+    const int rows = size.rows;
+    each: for (int i = 0; i < rows; ++i) y[i] = i;
+}
+"""
+    monkeypatch.setattr(compiler, "_LONG", 0)
+    compiler._analysed.cache_clear()
+    assert loop_of(estimate_of(tmp_path, text, "vivado"), "each").trip_count == (0, 40)

@@ -14,6 +14,8 @@ _DATA = re.compile(
     rf"^  ({_NAME}) = (?:or(?!.*, \d+(?:,|$))|xor|lshr|ashr|udiv|urem|sdiv|srem) (?:exact )?(i\d+) "
 )
 _POINTER = re.compile(rf"ptr (?:noundef |nonnull )*({_NAME})")
+#: What an assert says of a bound.
+_ASSUMED = "@llvm.assume(i1 "
 _ENDS = ("  br ", "  switch ", "    i", "  ]", "  unreachable")
 
 
@@ -24,7 +26,9 @@ def address_slice(text: str) -> str:
 
 
 def _sliced(function: str) -> str:
-    """Keep what leads to a pointer of a load, a store or a call, or to a branch's condition.
+    """Keep what leads to a pointer of a load, a store or a call, or to a condition.
+
+    A condition is a branch's or an assert's, which bounds loops.
 
     An index that is computed from data is one unknown number: what is printed of it would be a
     tree that holds each part as often as it is used.
@@ -38,7 +42,9 @@ def _sliced(function: str) -> str:
             conditions += re.findall(_NAME, row)
         elif " load " in row or row.startswith(("  store ", "  call ", "  tail call ")):
             pointers += _POINTER.findall(row)
-    kept: set[int] = set()
+    kept = {number for number, row in enumerate(lines) if _ASSUMED in row}
+    for number in kept:
+        conditions += re.findall(_NAME, lines[number])
     _follow(conditions, lines, made, kept, cuts=False)
     for number in _follow(pointers, lines, made, kept, cuts=True) - kept:
         match = _DATA.match(lines[number])
