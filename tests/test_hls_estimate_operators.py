@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of, loop_of
 
 from pynq_torch.hls import Estimate, estimate
 from pynq_torch.hls.estimator import compiler
@@ -356,6 +357,29 @@ def test_functions_of_numbers_are_numbers(tmp_path: Path, number: str) -> None:
         return found.latency, found.resources, found.warnings
 
     assert costs(number) == costs("1.7")
+
+
+def test_functions_of_counters_that_unrolling_makes_numbers_are_numbers(tmp_path: Path) -> None:
+    """The factors of a filter, as fixed point: exponentials, their sum, quotients by it."""
+    text = """
+#include <ap_fixed.h>
+#include <cmath>
+void k(const unsigned char x[64], unsigned char y[60]) {
+#pragma HLS ARRAY_PARTITION variable=x cyclic factor=8
+    turn: for (int i = 0; i < 60; ++i) {
+#pragma HLS PIPELINE
+        double part[5], sum = 0;
+        for (int j = 0; j < 5; ++j) sum += part[j] = std::exp(-0.5 * (j - 2) * (j - 2));
+        ap_fixed<26, 12> made = 0;
+        for (int j = 0; j < 5; ++j) made += x[i + j] * ap_fixed<16, 2>(part[j] / sum);
+        y[i] = made.to_int();
+    }
+}
+"""
+    for tool in ("vitis", "vivado"):
+        found = estimate_of(tmp_path, text, tool)
+        assert loop_of(found, "turn").ii == 1
+        assert 0 < (found.resources["DSP"] or 0) <= 5  # products by constants, and no exponential
 
 
 def test_a_function_of_what_is_not_known_is_none(tmp_path: Path) -> None:

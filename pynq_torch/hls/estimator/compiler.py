@@ -26,7 +26,7 @@ from .casts import with_casts
 from .chosen import with_own_loads
 from .complaints import first_error
 from .counters import with_counters
-from .evaluated import with_evaluated_maths
+from .evaluated import with_evaluated_calls, with_evaluated_maths
 from .factored import ADDS_UP, added_up
 from .handed import of_several_sizes, with_handed_over
 from .marks import kind_of, marked, with_loops_apart, with_plain_names
@@ -304,7 +304,8 @@ def optimise(
 
 def _passed(path: Path, command: Sequence[str], tool: str, release: float) -> str:
     """Return what a release's passes make of the module at a path."""
-    made = _with_elements(_left_again(run_passes(command), path, tool), path)
+    made = with_evaluated_calls(run_passes(command), functools.partial(_tidied, path))
+    made = _with_elements(_left_again(made, path, tool), path)
     if tool == "vitis" and not 0 < release < ADDS_UP:
         made = added_up(made, path, _UNROLL_S)
     return with_names(with_casts(with_own_loads(made), release if tool == "vivado" else 0.0))
@@ -316,6 +317,12 @@ def _left_again(text: str, path: Path, tool: str) -> str:
         return text
     path.write_text(text.replace(" noalias ", " "), encoding="utf-8")
     return run_passes([_AGAIN, *OPTIONS, *_KEPT[False], str(path)])
+
+
+def _tidied(path: Path, text: str) -> str:
+    """Return what the first passes make of a module."""
+    path.write_text(text, encoding="utf-8")
+    return run_passes([f"-passes=function({TIDY},loop-simplify,lcssa)", *OPTIONS, str(path)])
 
 
 def _with_elements(text: str, path: Path) -> str:

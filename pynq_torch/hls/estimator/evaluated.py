@@ -2,14 +2,18 @@
 
 The tools' compilers compute these; clang is told here that it knows none of the library, since it
 would replace other calls, too (`pow(x, 2)` by a product). So each function asks first whether its
-arguments are constants, which LLVM answers behind inlining.
+arguments are constants, which LLVM answers behind inlining. What unrolling makes constants, as in a
+filter's factors `exp(-k * k)`, is computed behind it, and so are numbers with a point that become
+fixed-point ones.
 """
 
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Callable
 
-__all__ = ["with_evaluated_maths"]
+__all__ = ["with_evaluated_calls", "with_evaluated_maths"]
 
 #: What LLVM computes, for `double` and with an f for `float`.
 _KNOWN = (
@@ -20,6 +24,16 @@ _NUMBER = "(?:float|double)(?: noundef)?"
 _DECLARED = re.compile(
     rf"(?m)^declare [^(@]*\b(float|double) @((?:{_KNOWN})f?)\(({_NUMBER}(?:, {_NUMBER})?)\)"
 )
+_CONSTANT = r"(?:float|double)(?: noundef)? [-\d][-+.\w]*"
+_CALLED = re.compile(
+    rf"(?m)^(  .* call (?:float|double) @(?:{_KNOWN})f?\({_CONSTANT}(?:, {_CONSTANT})?\)) #\d+"
+)
+_SCALED = re.compile(
+    rf"(?m)^(  .* = )(?:tail )?call (float|double) @__hls_scale_f\d+\({_NUMBER} ([-\d][-+.\w]*)"
+    r", i32(?: noundef)? (-?\d+)\)(?: #\d+)?"
+)
+#: One computes what the next is handed: sums of exponentials, quotients by them, fixed-point ones.
+_ROUNDS = 4
 _BITS = {"float": 32, "double": 64}
 _PREFIX = "__hls_known_"
 
@@ -59,3 +73,23 @@ def _definition(type_: str, name: str, count: int) -> str:
             "}\n",
         ]
     )
+
+
+def with_evaluated_calls(text: str, simplified: Callable[[str], str]) -> str:
+    """Return a module behind unrolling in which functions of constants are constants.
+
+    `simplified` returns a module in which LLVM has computed what it can.
+    """
+    for _ in range(_ROUNDS):
+        known = _SCALED.sub(_product, _CALLED.sub(r"\1", text))
+        if known == text:
+            break
+        text = simplified(known)
+    return text
+
+
+def _product(found: re.Match[str]) -> str:
+    """Return a product with a power of two, for a number that gets fixed point or has had it."""
+    begin, type_, number, power = found.groups()
+    factor = struct.pack(">d", 2.0 ** int(power)).hex().upper()
+    return f"{begin}fmul {type_} {number}, 0x{factor}"
