@@ -3,6 +3,7 @@
 // other functions that keep more than a few rows, drawing, most statistics).
 #pragma once
 #include "hls_video_core.h"
+#include <cmath>
 
 #define HLS_RGB2GRAY 0
 #define HLS_BGR2GRAY 1
@@ -72,9 +73,12 @@ void EachPairTo(Mat<AP_ROWS, AP_COLS, AP_S>& left, Mat<AP_ROWS, AP_COLS, AP_S>& 
 
 #define PYNQ_TORCH_PICTURES template <int AP_ROWS, int AP_COLS, int AP_S, int AP_D>
 
+// A picture may have more channels than a conversion takes or makes: gray may be the first of three,
+// as where one type serves all pictures of a program. What the others hold is not defined.
 template <int AP_CODE> struct Conversion;
 template <> struct Conversion<HLS_RGB2GRAY> {
-  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<1, AP_D>& to) {
+  template <int AP_N, int AP_M, class AP_S, class AP_D> static void of(const Scalar<AP_N, AP_S>& from, Scalar<AP_M, AP_D>& to) {
+    static_assert(AP_N >= 3 && AP_M >= 1, "three channels to one");
     to.val[0] = gray<AP_D>(from.val[0], from.val[1], from.val[2]);
   }
   // Of ITU-R BT.601, as in OpenCV.
@@ -85,12 +89,14 @@ template <> struct Conversion<HLS_RGB2GRAY> {
   }
 };
 template <> struct Conversion<HLS_BGR2GRAY> {
-  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<1, AP_D>& to) {
+  template <int AP_N, int AP_M, class AP_S, class AP_D> static void of(const Scalar<AP_N, AP_S>& from, Scalar<AP_M, AP_D>& to) {
+    static_assert(AP_N >= 3 && AP_M >= 1, "three channels to one");
     to.val[0] = Conversion<HLS_RGB2GRAY>::gray<AP_D>(from.val[2], from.val[1], from.val[0]);
   }
 };
 template <> struct Conversion<HLS_GRAY2RGB> {
-  template <class AP_S, class AP_D> static void of(const Scalar<1, AP_S>& from, Scalar<3, AP_D>& to) {
+  template <int AP_N, int AP_M, class AP_S, class AP_D> static void of(const Scalar<AP_N, AP_S>& from, Scalar<AP_M, AP_D>& to) {
+    static_assert(AP_N >= 1 && AP_M >= 3, "one channel to three");
     for (int k = 0; k < 3; ++k) {
 #pragma HLS UNROLL
       to.val[k] = from.val[0];
@@ -98,7 +104,8 @@ template <> struct Conversion<HLS_GRAY2RGB> {
   }
 };
 template <> struct Conversion<HLS_RGB2BGR> {
-  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<3, AP_D>& to) {
+  template <int AP_N, int AP_M, class AP_S, class AP_D> static void of(const Scalar<AP_N, AP_S>& from, Scalar<AP_M, AP_D>& to) {
+    static_assert(AP_N >= 3 && AP_M >= 3, "three channels to three");
     for (int k = 0; k < 3; ++k) {
 #pragma HLS UNROLL
       to.val[k] = from.val[2 - k];
@@ -107,10 +114,11 @@ template <> struct Conversion<HLS_RGB2BGR> {
 };
 // Brightness and two differences of colour, likewise.
 template <> struct Conversion<HLS_RGB2YCrCb> {
-  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<3, AP_D>& to) {
+  template <int AP_N, int AP_M, class AP_S, class AP_D> static void of(const Scalar<AP_N, AP_S>& from, Scalar<AP_M, AP_D>& to) {
+    static_assert(AP_N >= 3 && AP_M >= 3, "three channels to three");
     parted(from.val[0], from.val[1], from.val[2], to);
   }
-  template <class AP_D> static void parted(int r, int g, int b, Scalar<3, AP_D>& to) {
+  template <int AP_M, class AP_D> static void parted(int r, int g, int b, Scalar<AP_M, AP_D>& to) {
     const int y = Conversion<HLS_RGB2GRAY>::gray<AP_D>(r, g, b);
     to.val[0] = y;
     to.val[1] = saturate_cast<AP_D>(apart(r - y, 0.713));
@@ -122,12 +130,14 @@ template <> struct Conversion<HLS_RGB2YCrCb> {
   }
 };
 template <> struct Conversion<HLS_BGR2YCrCb> {
-  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<3, AP_D>& to) {
+  template <int AP_N, int AP_M, class AP_S, class AP_D> static void of(const Scalar<AP_N, AP_S>& from, Scalar<AP_M, AP_D>& to) {
+    static_assert(AP_N >= 3 && AP_M >= 3, "three channels to three");
     Conversion<HLS_RGB2YCrCb>::parted(from.val[2], from.val[1], from.val[0], to);
   }
 };
 template <> struct Conversion<HLS_YCrCb2RGB> {
-  template <class AP_S, class AP_D> static void of(const Scalar<3, AP_S>& from, Scalar<3, AP_D>& to) {
+  template <int AP_N, int AP_M, class AP_S, class AP_D> static void of(const Scalar<AP_N, AP_S>& from, Scalar<AP_M, AP_D>& to) {
+    static_assert(AP_N >= 3 && AP_M >= 3, "three channels to three");
     const ap_fixed<20, 18> y = int(from.val[0]) + ap_ufixed<1, 0>(0.5);
     const ap_int<18> cr = int(from.val[1]) - 128, cb = int(from.val[2]) - 128;
     const ap_fixed<17, 2> to_r = 1.403, to_g = -0.714, and_g = -0.344, to_b = 1.773;
@@ -283,7 +293,8 @@ struct BORDER_CONSTANT {
 typedef BORDER_REFLECT_101 BORDER_DEFAULT;
 
 // `operation.of(window)` makes a pixel from the AP_H x AP_W pixels around each. The rows before are
-// kept in line buffers, and two loops more than the picture has rows and columns see to its edges.
+// kept in line buffers; rows and columns behind the picture's see to its edges: as many columns as a
+// window has beside one, but only the rows below its middle and one more (reports of 2018 and 2019).
 template <class AP_BORDER, int AP_H, int AP_W, class AP_F, int AP_S, int AP_D, int AP_ROWS, int AP_COLS>
 void Neighbourhood(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, const AP_F& operation) {
 #pragma HLS INLINE
@@ -297,7 +308,7 @@ void Neighbourhood(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP
   const int rows = source.rows, cols = source.cols;
   assert(rows <= AP_ROWS && cols <= AP_COLS);
 loop_height:
-  for (int i = 0; i < rows + AP_H - 1; ++i) {
+  for (int i = 0; i < rows + AP_H / 2 + 1; ++i) {
   loop_width:
     for (int j = 0; j < cols + AP_W - 1; ++j) {
 #pragma HLS LOOP_FLATTEN off
@@ -312,30 +323,28 @@ loop_height:
         for (int r = 0; r < AP_H; ++r)
           for (int c = 0; c < AP_W - 1; ++c) seen[k][r][c] = seen[k][r][c + 1];
         if (j < cols) {
+          // Which rows of the picture are seen is the same for all of a row: it is chosen here.
+          Pixel next[AP_H];
           for (int r = 0; r < AP_H - 1; ++r) {
-            seen[k][r][AP_W - 1] = lines[k][r + 1][j];
-            lines[k][r][j] = seen[k][r][AP_W - 1];
+            next[r] = lines[k][r + 1][j];
+            lines[k][r][j] = next[r];
           }
-          seen[k][AP_H - 1][AP_W - 1] = from.val[k];
+          next[AP_H - 1] = from.val[k];
           lines[k][AP_H - 1][j] = from.val[k];
-        }
-        // Of what is there: first the rows, then of these the columns.
-        Pixel picked[AP_H][AP_W];
-        Window<AP_H, AP_W, Pixel> window;
-        for (int r = 0; r < AP_H; ++r) {
-          const int row = AP_BORDER::of(y + r - AP_H / 2, rows) - y + AP_H / 2;
-          for (int c = 0; c < AP_W; ++c) {
-            picked[r][c] = 0;
+          for (int r = 0; r < AP_H; ++r) {
+            const int row = AP_BORDER::of(y + r - AP_H / 2, rows) - y + AP_H / 2;
+            seen[k][r][AP_W - 1] = 0;
             for (int other = 0; other < AP_H; ++other)
-              if (row == other) picked[r][c] = seen[k][other][c];
+              if (row == other) seen[k][r][AP_W - 1] = next[other];
           }
         }
+        Window<AP_H, AP_W, Pixel> window;
         for (int c = 0; c < AP_W; ++c) {
           const int column = AP_BORDER::of(x + c - AP_W / 2, cols) - x + AP_W / 2;
           for (int r = 0; r < AP_H; ++r) {
             window.val[r][c] = 0;
             for (int other = 0; other < AP_W; ++other)
-              if (column == other) window.val[r][c] = picked[r][other];
+              if (column == other) window.val[r][c] = seen[k][r][other];
           }
         }
         if (inside) to.val[k] = operation.template of<typename Mat<AP_ROWS, AP_COLS, AP_D>::pixel>(window);
@@ -394,19 +403,20 @@ void Sobel(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& tar
   Neighbourhood<BORDER_DEFAULT, AP_SIZE, AP_SIZE>(source, target, Convolution<AP_SIZE, AP_SIZE, int>(kernel));
 }
 
-// A row of the kernel that makes a picture soft; a sigma of 0 follows from the size, as in OpenCV.
+// A row of the kernel that makes a picture soft. A sigma of 0 follows from the size as in OpenCV, but
+// for small sizes too, which have powers of two there; and factors have 14 bits behind the point, and
+// no more: so the constants in a report of 2019 say.
 template <int AP_N> struct Bell {
   double value[AP_N];
   explicit Bell(double sigma) {
 #pragma HLS INLINE
-    static_assert(AP_N == 1 || AP_N == 3 || AP_N == 5 || AP_N == 7, "1, 3, 5 or 7 pixels");
-    const double known[4][7] = {{1}, {0.25, 0.5, 0.25}, {0.0625, 0.25, 0.375, 0.25, 0.0625},
-                                {0.03125, 0.109375, 0.21875, 0.28125, 0.21875, 0.109375, 0.03125}};
+    static_assert(AP_N % 2 == 1, "an odd number of pixels");
+    const double width = sigma > 0 ? sigma : 0.15 * AP_N + 0.35;
     double sum = 0;
     for (int at = 0; at < AP_N; ++at) {
 #pragma HLS UNROLL
       const double from = at - AP_N / 2;
-      value[at] = sigma > 0 ? hls::exp(-0.5 * from * from / (sigma * sigma)) : known[AP_N / 2][at];
+      value[at] = std::exp(-0.5 * from * from / (width * width));
       sum += value[at];
     }
     for (int at = 0; at < AP_N; ++at) {
@@ -419,12 +429,12 @@ template <int AP_H, int AP_W, int AP_S, int AP_D, int AP_ROWS, int AP_COLS>
 void GaussianBlur(Mat<AP_ROWS, AP_COLS, AP_S>& source, Mat<AP_ROWS, AP_COLS, AP_D>& target, double sigma_x = 0, double sigma_y = 0) {
   const Bell<AP_H> column(sigma_y > 0 ? sigma_y : sigma_x);
   const Bell<AP_W> row(sigma_x);
-  Window<AP_H, AP_W, ap_fixed<18, 2> > kernel;
+  Window<AP_H, AP_W, ap_fixed<16, 2> > kernel;
   for (int at = 0; at < AP_H * AP_W; ++at) {
 #pragma HLS UNROLL
     kernel.val[at / AP_W][at % AP_W] = column.value[at / AP_W] * row.value[at % AP_W];
   }
-  Neighbourhood<BORDER_DEFAULT, AP_H, AP_W>(source, target, Convolution<AP_H, AP_W, ap_fixed<18, 2> >(kernel));
+  Neighbourhood<BORDER_DEFAULT, AP_H, AP_W>(source, target, Convolution<AP_H, AP_W, ap_fixed<16, 2> >(kernel));
 }
 
 template <bool AP_LARGEST> struct Extreme {
