@@ -47,6 +47,31 @@ def test_short_loops_are_unrolled_only_if_all_their_iterations_are_few(tmp_path:
     assert (rows.name, rows.ii) == ("row", None)
 
 
+def test_a_pipeline_in_a_loop_that_runs_once_keeps_what_is_around_from_being_one(
+    tmp_path: Path,
+) -> None:
+    """Nothing is left of the loop in between, but what is in it stays a loop."""
+    text = """
+void k(const int x[8][75], int a[1][75], int y[8], int n) {
+    turn: for (int t = 0; t < n; ++t) {
+        for (int i = 0; i < 1; ++i)
+            fill: for (int j = 0; j < 75; ++j) {
+#pragma HLS PIPELINE
+                a[i][j] = x[t & 7][j];
+            }
+        for (int i = 0; i < 1; ++i) {
+            int s = 0;
+            add: for (int j = 0; j < 75; ++j) s += a[i][j];
+            y[t & 7] = s;
+        }
+    }
+}
+"""
+    found = _of(tmp_path, text)
+    assert _names(found) == [("turn", False), ("fill", True), ("add", True)]
+    assert not found.warnings
+
+
 BIAS = """
 void k(const int x[80], BUS int bias[16], int y[16][80]) {
 #pragma HLS INTERFACE m_axi port=bias

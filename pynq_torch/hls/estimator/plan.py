@@ -286,7 +286,7 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
     """
     if loop.interval is not None:
         return
-    gone = [_is_unrolled(inner, trips) for inner in loop.inner]
+    gone = [_is_gone(inner, trips) for inner in loop.inner]
     short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
     callees = [*loop.callees]
     for inner, out in zip(loop.inner, gone, strict=True):
@@ -344,6 +344,12 @@ def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
         return _runs_once(loop, trips)
     count = trips[loop]
     return count is not None and (loop.unroll == 0 or 1 < count <= loop.unroll)
+
+
+def _is_gone(loop: LoopPlan, trips: Trips) -> bool:
+    """Whether nothing is left of a loop, nor of what is in it where it runs once."""
+    in_it = loop.inner if _runs_once(loop, trips) else ()
+    return _is_unrolled(loop, trips) and all(_vanishes(one, trips, 1) for one in in_it)
 
 
 def _is_short(loop: LoopPlan, trips: Trips, around: int = 1) -> bool:
