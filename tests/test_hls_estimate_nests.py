@@ -513,3 +513,33 @@ def test_a_loop_beside_the_pipeline_keeps_the_nest_though_it_is_unrolled(
 ) -> None:
     found = estimate_of(tmp_path, BETWEEN.replace("REST", rest), "vitis")
     assert [loop.name for loop in found.loops] == loops
+
+
+def test_what_is_in_a_loop_that_runs_once_keeps_its_pipeline(tmp_path: Path) -> None:
+    """Nothing is left of the loop itself; the loop around it is no pipeline for that."""
+    text = """
+void k(const int in[75], const int b[20][75], int out[20], int turns, int rows) {
+    int a[1][75];
+    turn: for (int t = 0; t < turns; t++) {
+        for (int i = 0; i < 1; i++)
+            fill: for (int j = 0; j < 75; j++) {
+#pragma HLS PIPELINE II=1
+                a[i][j] = in[j] + t;
+            }
+        for (int i = 0; i < 1; i++)
+            row: for (int r = 0; r < rows; r++) {
+                int sum = 0;
+                add: for (int j = 0; j < 75; j++) {
+#pragma HLS PIPELINE II=1
+                    sum += a[i][j] * b[r][j];
+                }
+                out[r] = sum;
+            }
+    }
+}
+"""
+    found = estimate_of(tmp_path, text, "vitis-2023.2")
+    assert [(one.name, one.ii) for one in found.loops] == [
+        ("turn", None), ("fill", 1), ("row_add", 1),
+    ]  # fmt: skip
+    assert not found.warnings

@@ -286,11 +286,12 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
     """
     if loop.interval is not None:
         return
-    gone = [_is_gone(inner, trips) for inner in loop.inner]
-    short = all(map(lambda inner, out: out or _is_short(inner, trips), loop.inner, gone))
-    callees = [*loop.callees]
-    for inner, out in zip(loop.inner, gone, strict=True):
+    left, callees = _left_in(loop, trips), [*loop.callees]
+    gone = [_is_unrolled(inner, trips) for inner in left]
+    short = all(map(lambda inner, out: out or _is_short(inner, trips), left, gone))
+    for inner, out in zip(left, gone, strict=True):
         callees += inner.called() if out else ()
+    callees += [one for inner in loop.inner if inner not in left for one in inner.callees]
     calls_loops = _calls_long_loops(callees, trips)
     free = loop.inner and loop.unroll and not (loop.off or loop.dataflow or calls_loops)
     alone = nests.get(loop, loop.perfect)
@@ -302,6 +303,14 @@ def _pipeline_by_itself(loop: LoopPlan, trips: Trips, nests: Mapping[LoopPlan, b
     is_nest = _calls_loops(loop) and nests.get(loop, False)
     if loop.unroll and not (loop.inner or loop.off or loop.dataflow or calls_loops or is_nest):
         loop.interval, loop.automatic = 0, True
+
+
+def _left_in(loop: LoopPlan, trips: Trips) -> list[LoopPlan]:
+    """Return the loops in a loop; of one that runs once there are only those in it."""
+    found: list[LoopPlan] = []
+    for inner in loop.inner:
+        found += _left_in(inner, trips) if _runs_once(inner, trips) else [inner]
+    return found
 
 
 def _calls_loops(loop: LoopPlan) -> bool:
@@ -344,12 +353,6 @@ def _is_unrolled(loop: LoopPlan, trips: Trips) -> bool:
         return _runs_once(loop, trips)
     count = trips[loop]
     return count is not None and (loop.unroll == 0 or 1 < count <= loop.unroll)
-
-
-def _is_gone(loop: LoopPlan, trips: Trips) -> bool:
-    """Whether nothing is left of a loop, nor of what is in it where it runs once."""
-    in_it = loop.inner if _runs_once(loop, trips) else ()
-    return _is_unrolled(loop, trips) and all(_vanishes(one, trips, 1) for one in in_it)
 
 
 def _is_short(loop: LoopPlan, trips: Trips, around: int = 1) -> bool:
