@@ -543,3 +543,25 @@ void k(const int in[75], const int b[20][75], int out[20], int turns, int rows) 
         ("turn", None), ("fill", 1), ("row_add", 1),
     ]  # fmt: skip
     assert not found.warnings
+
+
+def test_a_nest_around_pipelines_ends_at_the_product_of_its_bounds(tmp_path: Path) -> None:
+    """That product is a multiplier of 32 bits by 32 where no bound is a number."""
+    text = """
+void k(const int in[64], int out[64], unsigned rows, unsigned columns) {
+    int a[32];
+    for (unsigned y = 0; y < rows; y++)
+        for (unsigned x = 0; x < columns; x++) {
+            fill: for (int i = 0; i < 32; i++) {
+#pragma HLS PIPELINE
+                a[i] = in[i] + x;
+            }
+            drain: for (int i = 0; i < 32; i++) {
+#pragma HLS PIPELINE
+                out[i] = a[i] + y;
+            }
+        }
+}
+"""
+    assert estimate_of(tmp_path, text, "vitis-2023.2").resources["DSP"] == 4
+    assert estimate_of(tmp_path, text, "vivado-2018.3").resources["DSP"] == 0

@@ -51,6 +51,8 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     if nest is not None:
         return _pipelined(body, nest[0][-1], nest[1][-1], *nest)
     loops, plans = outer_nest(body, loop)
+    if len(loops) > 1:
+        body.blocks_used.count_turns(loops, body.target)
     trips = _product(body, loops, plans)
     begun = len(body.stages)
     states = body.states(loops[-1])
