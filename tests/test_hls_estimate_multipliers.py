@@ -159,3 +159,35 @@ void k(T &x0, T &y0, const T f[20]) {
 }
 """
     assert loop_of(estimate_of(tmp_path, text, "vitis-2025.1"), "turn").ii == 3
+
+
+ROWS = """
+int sums[20][50];
+void k(const int row[64], const int column[64], int y[64]) {
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = sums[row[i]][COLUMN];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "column", "blocks"),
+    [
+        ("vivado-2018.2", "column[i]", 1), ("vivado-2018.2", "4", 1), ("vivado-2018.2", "1", 0),
+        ("vitis-2022.1", "4", 0),
+    ],
+)  # fmt: skip
+def test_a_row_that_is_read_times_its_words_is_added_to_the_column_in_one_block(
+    tmp_path: Path, tool: str, column: str, blocks: int
+) -> None:
+    found = estimate_of(tmp_path, ROWS.replace("COLUMN", column), tool)
+    assert found.resources["DSP"] == blocks
+
+
+def test_a_row_that_several_columns_need_is_multiplied_in_logic(tmp_path: Path) -> None:
+    text = ROWS.replace("COLUMN", "4] + sums[row[i]][7")
+    assert estimate_of(tmp_path, text, "vivado-2018.2").resources["DSP"] == 0
+    counted = ROWS.replace("row[i]", "i & 15").replace("COLUMN", "column[i]")
+    assert estimate_of(tmp_path, counted, "vivado-2018.2").resources["DSP"] == 0

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from math import ceil
 
+from .addresses import address_blocks
 from .array import LUT_BITS, Array
 from .ir import Function, Loop
 from .multipliers import unmixed
@@ -164,6 +165,7 @@ class DspBlocks:
         An integer multiplier does several products of a pipeline where its directive asks for an
         interval above 1. Where ports or a recurrence make it longer, `unmixed` says of which.
         """
+        self.own += address_blocks(region)
         products: dict[tuple[int, bool], list[Node]] = defaultdict(list)
         hosted = _hosted(region, every=asked > 1)
         used: dict[str, list[Node]] = defaultdict(list)
