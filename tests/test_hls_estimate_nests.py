@@ -565,3 +565,29 @@ void k(const int in[64], int out[64], unsigned rows, unsigned columns) {
 """
     assert estimate_of(tmp_path, text, "vitis-2023.2").resources["DSP"] == 4
     assert estimate_of(tmp_path, text, "vivado-2018.3").resources["DSP"] == 0
+
+
+def test_a_stream_leaves_static_variables_as_they_are(tmp_path: Path) -> None:
+    """A static bound is the same in each turn of a nest that reads a stream: one pipeline."""
+    text = """
+#include <ap_int.h>
+#include <hls_stream.h>
+struct beat { ap_int<32> data; ap_uint<1> last; };
+void k(hls::stream<beat>& in, hls::stream<beat>& out, unsigned rows) {
+    static unsigned columns;
+    beat first = in.read();
+    if (first.data) {
+        columns = in.read().data;
+    } else {
+        row: for (unsigned y = 0; y < rows; y++)
+            column: for (unsigned x = 0; x < columns; x++) {
+#pragma HLS PIPELINE
+                beat one = in.read();
+                one.last = y == rows - 1;
+                out.write(one);
+            }
+    }
+}
+"""
+    found = estimate_of(tmp_path, text, "vitis-2023.2")
+    assert [one.name for one in found.loops] == ["row_column"]

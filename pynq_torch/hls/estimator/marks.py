@@ -50,6 +50,8 @@ _LOOP = re.compile(r"!llvm\.loop (!\d+)")
 _NUMBER = r"(?:float|double)(?: noundef)?"
 #: A function without a body from numbers to a number, as the C library's: it uses no memory.
 _MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {_NUMBER})*\)")
+#: An access of a stream: of memory it uses the stream's own, not what static variables hold.
+_STREAM = re.compile(r"^declare [^(@]*@__hls_stream_\w+\(")
 
 
 def kind_of(
@@ -245,7 +247,8 @@ def _marked_line(line: str, extra: Mapping[str, int]) -> str:
     node = line.split(" ", 1)[0]
     if node in extra and line.startswith("!"):
         return _with_unrolling(line, extra[node])
-    return re.sub(r"\)[^)]*$", ") #9004", line) if _MATHS.match(line) else line
+    known = "#9004" if _MATHS.match(line) else "#9008" if _STREAM.match(line) else ""
+    return re.sub(r"\)[^)]*$", f") {known}", line) if known else line
 
 
 def _declarations(unrolled: Iterable[int]) -> list[str]:
@@ -254,6 +257,8 @@ def _declarations(unrolled: Iterable[int]) -> list[str]:
     words += [(SHARED, "noinline")]
     lines = [f"declare void @{MARKER}() #9003"]
     lines += ["attributes #9003 = { nounwind willreturn memory(inaccessiblemem: readwrite) }"]
+    own = "memory(argmem: readwrite, inaccessiblemem: readwrite)"
+    lines += [f"attributes #9008 = {{ nounwind {own} }}"]
     lines += [f"attributes {name} = {{ {word} nounwind willreturn }}" for name, word in words]
     lines += ['!90001 = !{!"llvm.loop.unroll.full"}', '!90002 = !{!"llvm.loop.unroll.disable"}']
     counts = sorted({count for count in unrolled if count > 1})
