@@ -100,9 +100,8 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
             continue
         called = any(_is_called(node, calls) for node in nodes)
         whole = (by_itself and len(array.dimensions) < 2) or not region.target.divides
-        division = _division(
-            accesses, region.target, least, only_fixed=by_itself or called, whole=whole
-        )
+        fixed = by_itself or called
+        division = _division(accesses, region.target, least, only_fixed=fixed, whole=whole)
         if called and division is not None and division.copies > 1:
             reads = sum(not access.write for access in accesses)
             division = None if array.constant or reads > _MOST_READS else division
