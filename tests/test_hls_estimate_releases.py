@@ -468,16 +468,3 @@ def test_vivado_takes_a_table_of_a_file_apart(tmp_path: Path, place: str, blocks
     found = estimate_of(tmp_path, text, "vivado-2019.2")
     assert loop_of(found, "each").ii == 1
     assert found.resources["BRAM_18K"] == blocks  # two for each row; or eight, twice
-
-
-@pytest.mark.parametrize(
-    ("release", "kind", "blocks", "depth"),
-    [("2016.4", "int", 4, 6), ("2017.4", "int", 3, 1), ("2016.4", "short", 2, 4)],
-)
-def test_wide_products_have_stages_until_2016(
-    tmp_path: Path, release: str, kind: str, blocks: int, depth: int
-) -> None:
-    text = f"int k(int a, {kind} b) {{ return a * b; }}"
-    found = estimate_of(tmp_path, text, f"vivado-{release}")
-    assert found.resources["DSP"] == blocks
-    assert found.latency == (depth - 1, depth - 1)

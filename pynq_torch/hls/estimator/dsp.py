@@ -40,9 +40,8 @@ _IN_LOGIC, _WHOLE = 2021.0, 2023.0
 _THREE = 2019.0
 #: Releases of Vivado HLS that take a DSP block for the smallest product, too.
 _OLD = (2014.0, 2017.0)
-#: Releases of Vivado HLS before have six stages in a product of several DSP blocks at 10 ns too,
-#: four in one of two blocks (the RTL of 2016.4).
-_UNSTAGED = 2017.0
+#: Releases of Vivado HLS before have six stages in a product of several DSP blocks at 10 ns too.
+_UNSTAGED = 2016.0
 #: The release that reports no DSP blocks of products that take several, in a 7-series part.
 _SILENT = 2020.2
 
@@ -102,8 +101,7 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
         one = 8.51
     one *= target.speed
     if 1 < blocks < 10 and target.tool == "vivado" and 0 < target.release < _UNSTAGED:
-        stages, part = 4 if blocks == 2 else 6, 0.7 * target.budget
-        return Cost(stages - 1, part, part, dsp=2 if blocks == 2 else 4, core="mul")
+        return Cost(5, 0.7 * target.budget, 0.7 * target.budget, dsp=max(blocks, 4), core="mul")
     if one <= target.budget:
         return Cost(0, one, dsp=blocks, core="mul")
     latency = max(1, ceil(one / target.budget) - 1)
