@@ -99,7 +99,7 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
         if array is None or not _may_be_divided(array, nodes, shared, by_itself=by_itself):
             continue
         called = any(_is_called(node, calls) for node in nodes)
-        whole = (by_itself and len(array.dimensions) < 2) or not region.target.divides
+        whole = _stays_whole(region.target, array, called=called, by_itself=by_itself)
         fixed = by_itself or called
         division = _division(accesses, region.target, least, only_fixed=fixed, whole=whole)
         if called and division is not None and division.copies > 1:
@@ -128,6 +128,16 @@ def _may_be_divided(
     if array.kind != "memory" or not array.local or array.foreign or array in shared:
         return False
     return len(array.cuts()) < len(array.dimensions) and "uram" not in array.plan.implementation
+
+
+def _stays_whole(target: Target, array: Array, *, called: bool, by_itself: bool) -> bool:
+    """Whether an array is copied at most.
+
+    What an inlined function reads was still whole in a report of 2022.1 (AMD's DCT), cut in one of
+    2025.1: those are on either side of the release that changed the order of the first compiler.
+    """
+    early = called and target.unrolls_late
+    return early or (by_itself and len(array.dimensions) < 2) or not target.divides
 
 
 def _calls_around(region: Region) -> int:
