@@ -23,6 +23,7 @@ from pynq_torch.errors import KernelError, NotModelledWarning, RtlFallback, RtlP
 from .build import BuiltModel, build_engine, build_model
 from .fallback import FallbackKernel
 from .faults import error_of
+from .hangs import LOOK_S
 from .layout import PlState
 from .memory_model import check_options
 from .plan import PlOptions
@@ -43,9 +44,6 @@ __all__ = ["TIMEOUT_CYCLES", "RtlBoard"]
 TIMEOUT_CYCLES = 100_000_000
 #: What a register access takes a Python program on the board (27 to 36 us measured by others).
 _ACCESS_S = 31e-6
-#: The most that one look of a wait may count: a PC that had no processor for the program, or for
-#: the PL, is no reason to say that the hardware does not end.
-_LOOK_S = 0.2
 #: The most cycles that one access waits for because the program slept before it, a twelfth of a
 #: second at 100 MHz; and the time that an access may take on a slow PC.
 _SLEPT_CYCLES, _LIMIT_S, _SLEPT_LIMIT_S = 1 << 23, 5.0, 30.0
@@ -305,7 +303,7 @@ class RtlBoard(VirtualBoard):
         if pl is not None:
             pl.end_if_stuck()  # its cycles would never say that time has passed
         with self._waiting:
-            passed = min(wall - self._wall, _LOOK_S)
+            passed = min(wall - self._wall, LOOK_S)
             if pl is not None:
                 cycles = pl.cycle
                 same = (pl, pl.spawns) == self._counted[:2]

@@ -12,8 +12,9 @@ from .layout import FaultKind
 BUSY_SHARE = 0.1
 #: Looks that are further apart do not say what the process did between them.
 _LOOKS_APART_S = 5.0
-#: The most that one look says about a process that does nothing.
-_LOOK_S = 0.2
+#: The most that one look says about a process that does nothing, and that it counts of a wait: the
+#: PC may have had no processor for the program, or for the PL.
+LOOK_S = 0.2
 
 
 class Progress(NamedTuple):
@@ -40,8 +41,8 @@ class HangWatch:
         moved, looked, self._looked = self._moved, self._looked, now.wall_s
         if now.cpu_s != self._cpu_seen or not (unanswered or is_stopped(pid)):
             self.silent_s = 0.0
-        else:  # at most _LOOK_S: this program may have been stopped itself
-            self.silent_s += min(now.wall_s - looked, _LOOK_S)
+        else:  # at most LOOK_S: this program may have been stopped itself
+            self.silent_s += min(now.wall_s - looked, LOOK_S)
         self._cpu_seen = now.cpu_s
         if self.silent_s > limit_s:
             return FaultKind.SILENT

@@ -9,6 +9,7 @@ from itertools import combinations
 from math import ceil, prod
 
 from .array import Array, banks_of, fitting
+from .distances import told_of
 from .ir import ANY
 from .region import Node, Region
 
@@ -57,7 +58,7 @@ def _cut(region: Region, nodes: list[Node], array: Array, asked: int, by_itself:
     if best[0] > asked and 0 < prod(array.dimensions) <= _MOST:
         best = 1, [(0 if len(array.dimensions) > 1 else 1, "complete", 0)]
         chosen = all(_is_chosen(nodes, write=write) for write in (True, False))
-        told = region.distances.get(array.name, region.distances.get(""))
+        told = told_of(region.distances, array)
         if chosen and told != 0:
             return (
                 f"partition it{_said(best[1][0], array)}, and say DEPENDENCE inter false if no "

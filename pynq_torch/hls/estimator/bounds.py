@@ -9,7 +9,7 @@ from math import ceil, inf
 from pathlib import Path
 
 from .array import Access, may_meet, meet_in_registers
-from .distances import distance_of
+from .distances import distance_of, told_of
 from .effort import EACH
 from .ir import names_in
 from .operators import constant_in
@@ -231,7 +231,7 @@ def carried(region: Region, distances: Mapping[str, int]) -> list[Carried]:
     for nodes in region.accesses.values():
         first = nodes[0].access
         assert first is not None
-        told = distances.get(first.array.name, distances.get(""))
+        told = told_of(distances, first.array)
         if told == 0:
             continue
         stores = [node for node in nodes if node.access is not None and node.access.write]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from math import gcd, inf
 
 from .array import Access, Array, along, are_apart, comes_near, row_of, split
 from .scev import Expression
 
-__all__ = ["distance_of", "sure_distance"]
+__all__ = ["distance_of", "sure_distance", "told_of"]
 
 #: A loop's count in a few bits.
 _WRAPS = re.compile(
@@ -18,6 +19,11 @@ _WRAPS = re.compile(
 )
 #: What is left of a loop's count is its index less this, times the divisor: `i % 6`.
 _QUOTIENT = re.compile(r"^\{ \d+ ,\+, 1 \} <%[^ ]+> /u (?P<divisor>\d+)$")
+
+
+def told_of(distances: Mapping[str, int], array: Array) -> int | None:
+    """Return the distance that DEPENDENCE says of an array; None where it says none."""
+    return distances.get(array.name, distances.get(""))
 
 
 def distance_of(load: Access, store: Access, symbol: str) -> int:

@@ -351,6 +351,7 @@ class Body:
             return None
         return self.plan.limits.get(plan.name.lower())
 
+    @functools.cached_property
     def shared_arrays(self) -> Collection[Array]:
         """Return the arrays that a function which is called at several places is handed."""
         own = self.arrays.handed.values() if self.kernel.calls[self.function.name] > 1 else ()

@@ -51,8 +51,7 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     if nest is not None:
         return _pipelined(body, nest[0][-1], nest[1][-1], *nest)
     loops, plans = outer_nest(body, loop)
-    if len(loops) > 1:
-        body.blocks_used.count_turns(loops, body.target)
+    body.blocks_used.count_turns(loops, body.target)
     trips = _product(body, loops, plans)
     begun = len(body.stages)
     states = body.states(loops[-1])
@@ -237,7 +236,7 @@ def _pipelined(
     for nested in plans:
         distances |= nested.function.distances | nested.distances
     interval, depth, limit = pipeline(
-        region, max(plan.interval or 1, floor), distances, body.shared_arrays(),
+        region, max(plan.interval or 1, floor), distances, body.shared_arrays,
         by_itself=plan.by_itself and body.target.unrolls_late,
     )  # fmt: skip
     if why := missed(region, interval):
@@ -248,8 +247,7 @@ def _pipelined(
     depth = max(depth, plan.least or 0)
     interval = min(interval, depth)  # the next iteration need not wait when one has ended
     body.count(region, interval, plan.interval or 1)
-    if len(loops) > 1:
-        body.blocks_used.count_turns(loops, body.target)
+    body.blocks_used.count_turns(loops, body.target)
     total = pipeline_latency(trips, interval, depth)
     _record(
         body, len(body.kernel.loops), loops, list(plans), trips, interval, plan.interval or 1,

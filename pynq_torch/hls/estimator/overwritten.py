@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from .array import Array
 from .bounds import Limit, counter
-from .distances import distance_of
+from .distances import distance_of, told_of
 from .effort import EACH
 from .region import MOST_PAIRS, Node, Region
 
@@ -49,8 +48,10 @@ def overwritten(region: Region, distances: Mapping[str, int]) -> list[Overwritte
     found = []
     for nodes in region.accesses.values():
         array = nodes[0].access.array if nodes[0].access is not None else None
-        told = _told(array, distances)
-        if array is None or array.kind != "memory" or told == 0:
+        if array is None or array.kind != "memory":
+            continue
+        told = told_of(distances, array)
+        if told == 0:
             continue
         for load, stores in _behind(region, nodes):
             region.effort.add(EACH * len(stores))
@@ -60,11 +61,6 @@ def overwritten(region: Region, distances: Mapping[str, int]) -> list[Overwritte
                 if distance := distance_of(store.access, load.access, symbol):
                     found.append(Overwritten(load, store, max(distance, told or 0)))
     return found
-
-
-def _told(array: Array | None, distances: Mapping[str, int]) -> int | None:
-    """Return the distance that DEPENDENCE says of an array; None where it says none."""
-    return distances.get(array.name, distances.get("")) if array is not None else None
 
 
 def _behind(region: Region, nodes: list[Node]) -> Iterator[tuple[Node, list[Node]]]:

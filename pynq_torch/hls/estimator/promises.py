@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from .bounds import Carried, carried
-from .distances import sure_distance
+from .distances import sure_distance, told_of
 from .ir import names_in
 from .outside import is_always
 from .paths import path
@@ -36,7 +36,7 @@ def broken(
         array = pair.store.access.array if pair.store.access is not None else None
         if array is None or array.kind not in ("memory", "register"):
             continue
-        told, sure = distances.get(array.name, distances.get("")), _sure(region, pair)
+        told, sure = told_of(distances, array), _sure(region, pair)
         if told is None or not sure or 0 < told <= sure or (most is not None and sure >= most):
             continue
         end = path(region, pair.load, pair.store)

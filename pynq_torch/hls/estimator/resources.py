@@ -203,7 +203,7 @@ class DspBlocks:
     def count_turns(self, loops: Sequence[Loop], target: Target) -> None:
         """Count the products that say how many turns a flattened nest takes: once for each nest."""
         bounds = [loop.taken for loop in loops]
-        if bounds not in self._bounds:
+        if len(loops) > 1 and bounds not in self._bounds:
             self._bounds.append(bounds)
             self.own += sum(blocks_of_turns(loops, target))
 

@@ -20,7 +20,6 @@ from .bounds import (
     kept,
     late_limit,
     port_limit,
-    ports_needed,
     recurrence_limit,
 )
 from .branches import Branches
@@ -64,7 +63,7 @@ def pipeline(
     forward(region)
     widen(region)
     pairs = carried(region, distances)
-    region.unbroken = unbroken(region, pairs, max(asked, ports_needed(region)[0]))
+    region.unbroken = unbroken(region, pairs, asked)
     over = overwritten(region, distances)
     values = recurrence_limit(region, pairs)
     divide(region, shared, max(asked, values.interval), by_itself=by_itself)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
+from .bounds import ports_needed
 from .paths import After, time_of, waiting
 from .place import Place
 
@@ -27,11 +28,11 @@ __all__ = ["missed", "unbroken"]
 _MOST = 2_000_000
 
 
-def unbroken(region: Region, pairs: Iterable[Carried], least: int = 1) -> Mapping[int, float]:
+def unbroken(region: Region, pairs: Iterable[Carried], asked: int) -> Mapping[int, float]:
     """Return the operations, by identity, of recurrences that stay in one cycle in Vivado HLS.
 
-    Each with the ns that they may take. `pairs` are those through memories and registers, `least`
-    is the interval that a directive or ports ask for.
+    Each with the ns that they may take. `pairs` are those through memories and registers, `asked`
+    is the interval that a directive asks for.
     """
     if region.target.tool != "vivado":
         return {}
@@ -40,7 +41,7 @@ def unbroken(region: Region, pairs: Iterable[Carried], least: int = 1) -> Mappin
     ways = values + through
     if len(ways) * len(region.nodes) > _MOST:
         return {}
-    after = waiting(region)
+    after, least = waiting(region), max(asked, ports_needed(region)[0])
     if len(values) ** 2 * len(region.nodes) <= _MOST:
         ways += _crossing(values, after)
     found: dict[int, float] = {}
