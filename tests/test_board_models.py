@@ -871,11 +871,24 @@ def test_polls_give_way_and_then_sleep(board: Board, monkeypatch: pytest.MonkeyP
     )
     monkeypatch.setattr("pynq_torch.board.programmable_logic.time.sleep", done.append)
     monkeypatch.setattr(board, "_check_progress", lambda: done.append("check"))
+    now = [100.0]
+    monkeypatch.setattr("pynq_torch.board.programmable_logic.time.monotonic", lambda: now[0])
     model: Any = None
-    expected = {1: ["yield"], 64: ["yield"], 99: ["yield"], 100: [2e-5], 128: [2e-5, "check"]}
-    expected |= {1999: [2e-5], 2000: [5e-4], 2048: [5e-4, "check"]}
+    expected = {1: ["yield"], 64: ["yield", "check"], 99: ["yield"], 100: [2e-5]}
+    expected |= {128: [2e-5, "check"], 1999: [2e-5], 2000: [5e-4], 2048: [5e-4, "check"]}
     for polls, does in expected.items():
         done.clear()
+        board.polled(model, polls)
+        assert done == does, polls
+    # What ended is told after 0.05 s even where a busy PC makes each poll slow.
+    for polls, after, does in (
+        (1, 9.0, ["yield"]),  # a wait begins with its first poll
+        (2, 0.04, ["yield"]),
+        (3, 0.02, ["yield", "check"]),
+        (4, 0.04, ["yield"]),
+    ):
+        done.clear()
+        now[0] += after
         board.polled(model, polls)
         assert done == does, polls
 
