@@ -243,3 +243,39 @@ def test_inline_of_a_region_speaks_of_the_calls_in_it(
     found = estimate(source, "k", tool="vivado-2019.2")
     assert len(found.loops) == copies
     assert not [one for one in found.warnings if "INLINE" in one]
+
+
+ROUNDS = """
+template <int N> void step(unsigned char s[N]) {
+    each: for (int i = 0; i < N; ++i) s[i] = s[i] * 5 + 1;
+}
+static void both(unsigned char s[16]) {
+    step<16>(s);
+    back: for (int i = 0; i < 8; ++i) s[i] ^= s[15 - i];
+}
+void k(const unsigned char x[16], unsigned char y[16]) {
+    unsigned char s[16];
+    in: for (int i = 0; i < 16; ++i) s[i] = x[i];
+    both(s);
+    rounds: for (int r = 0; r < 9; ++r) {
+        KEEP
+        both(s);
+    }
+    both(s);
+    out: for (int i = 0; i < 16; ++i) y[i] = s[i];
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_calls_of_an_inlined_function_have_loops_of_their_own(tmp_path: Path, tool: str) -> None:
+    """Rounds are a pipeline, in which loops are unrolled; before and behind it they stay loops."""
+    text = ROUNDS.replace("{\n    step", "{\n#pragma HLS INLINE recursive\n    step")
+    text = text.replace("{\n    each", "{\n#pragma HLS INLINE\n    each")
+    asked = "#pragma HLS PIPELINE" if tool == "vivado" else ""
+    found = _of(tmp_path, text, tool, KEEP=asked)
+    names = [loop.name for loop in found.loops]
+    assert names == ["in", "each", "back", "rounds", "each", "back", "out"]
+    assert _loop(found, "rounds").ii is not None and _loop(found, "each").trip_count == (16, 16)
+    kept = _of(tmp_path, text, tool, KEEP="#pragma HLS PIPELINE off")
+    assert [loop.name for loop in kept.loops][3:-3] == ["rounds", "each", "back"]

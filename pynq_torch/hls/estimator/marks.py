@@ -10,8 +10,10 @@ from .place import Key, Locations, Place, apart
 
 __all__ = [
     "ALONE",
+    "CALL",
     "DEFINED",
     "INLINED",
+    "LOOP",
     "MARKER",
     "OPEN",
     "SHARED",
@@ -28,7 +30,8 @@ __all__ = [
 #: What becomes of a function: it is inlined; is hardware of its own, once for all calls with the
 #: same constants, or once for all calls; or its cost decides.
 INLINED, ALONE, SHARED, OPEN = "#9001", "#9002", "#9007", "#9006"
-_CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\((?:.*!dbg (!\d+))?")
+#: A call of a function by its name, and where it is.
+CALL = re.compile(r"^  .*\bcall [^@]*@(\"[^\"]+\"|[-\w.$]+)\((?:.*!dbg (!\d+))?")
 _QUOTED = re.compile(r'@"([-\w.$]+)"')
 _ALIAS = re.compile(r"(?m)^@(\"[^\"]+\"|[-\w.$]+) = .*\balias .*ptr @(\"[^\"]+\"|[-\w.$]+)")
 #: The name of a function, where its code begins.
@@ -46,7 +49,8 @@ _CONSTRUCTORS = 6_000_000
 _CONSTRUCTS = re.compile(
     r"(?m)^  br i1 %arrayctor\.done\S*, label %\S+, label %arrayctor\.loop\S*, !dbg (!\d+)$"
 )
-_LOOP = re.compile(r"!llvm\.loop (!\d+)")
+#: The branch that begins a loop again.
+LOOP = re.compile(r"!llvm\.loop (!\d+)")
 _NUMBER = r"(?:float|double)(?: noundef)?"
 #: A function without a body from numbers to a number, as the C library's: it uses no memory.
 _MATHS = re.compile(rf"^declare [^(@]*\b(?:float|double) @[^(]+\({_NUMBER}(?:, {_NUMBER})*\)")
@@ -87,7 +91,7 @@ def marked(
         if line.startswith("define "):
             labels = {}
             is_shared = f" {SHARED} " in line
-        elif "!llvm.loop" in line and (found := _LOOP.search(line)):
+        elif "!llvm.loop" in line and (found := LOOP.search(line)):
             start = places.of_loop(found[1])
             if start is not None:
                 extra[found[1]] = factors[start] = unrolled(start)
@@ -213,7 +217,7 @@ def _ways_back(lines: Sequence[str]) -> Iterator[tuple[int, str, str | None, int
     for number, line in enumerate(lines):
         if line.startswith("define "):
             labels = {}
-        elif found := _LOOP.search(line):
+        elif found := LOOP.search(line):
             header = _header(line, labels)
             yield number, found[1], header, labels.get(header or "", number)
         elif label := _LABEL.match(line):
@@ -297,7 +301,7 @@ def _calls(
 ) -> Iterator[tuple[str, Place | None]]:
     """Yield what the lines of a function call, and where; places are looked up when asked for."""
     for line in lines:
-        if (call := _CALL.match(line)) is not None:
+        if (call := CALL.match(line)) is not None:
             name = aliases.get(call[1]) or call[1]
             yield name.strip('"'), places.of(call[2]) if call[2] else None
 

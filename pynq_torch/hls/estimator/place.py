@@ -131,10 +131,18 @@ class Locations:
         """Where a function's name is."""
         return Place(self._file(node), int(self._field(node, "line") or 0), 0, self._name(node))
 
-    def start_of(self, node: str) -> str:
-        """Return the location in a loop's metadata, ``""`` for none."""
+    def text_of(self, node: str) -> str:
+        """Return what a node is."""
+        return str(self._nodes[node])
+
+    def ends_of(self, node: str) -> list[str]:
+        """Return the locations in a loop's metadata: where it begins, and where it ends."""
         parts = re.findall(r"!\d+", self._nodes.get(node, ""))[1:]
-        return next((p for p in parts if self._nodes.get(p, "").startswith("!DILocation")), "")
+        return [part for part in parts if self._nodes.get(part, "").startswith("!DILocation")]
+
+    def start_of(self, node: str) -> str:
+        """Return the first location in a loop's metadata, ``""`` for none."""
+        return next(iter(self.ends_of(node)), "")
 
     def of_loop(self, node: str) -> Place | None:
         """Where a loop's keyword is; None for a loop without a place."""

@@ -23,8 +23,9 @@ from ..parse import WARNING, constants_of, find_top, interface_words, probe, rea
 from ..source import SourceUnit, check_macros, folders, read_source, read_text
 from . import compiler, forbidden, left_out
 from .around import nests
-from .asked import FunctionPlan, LoopPlan
+from .asked import LoopPlan
 from .effort import TooMuchError
+from .inlining import factor_at, inlined, is_inlined_at, is_module, not_unrolled
 from .ir import Module, read_module
 from .latency import Kernel
 from .marks import with_one_bus
@@ -32,12 +33,10 @@ from .nests import steady_loops
 from .not_modelled import not_modelled, of_other_tool
 from .passed import hand_up
 from .passes import too_much
-from .place import Place, header_folders
-from .plan import Plan, Trips, has_loops
+from .place import Place
+from .plan import Plan, Trips
 from .planned import make_plan
 from .result import Estimate
-from .roms import tables_in
-from .small import small_functions
 from .tables import with_arguments
 from .target import Target, target_of
 from .tool import (
@@ -116,12 +115,15 @@ def estimate(
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
     name, release = named(tool) if tool is not None else (None, 0.0)
     paths = with_top_first([*_read(source, *sources)], top)
-    with tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as at:
-        plan, text = _plan(paths, top, name, part, directives, include_dirs, defines, Path(at))
+    with ExitStack() as stack:
+        at = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_")))
+        plan, text, planned = _plan(
+            stack, paths, top, name, part, directives, include_dirs, defines, at
+        )
         target = _target(clock, part, plan.tool, release, paths[0], directives)
         plan.warn_of_ultra_ram(part, target.has_ultra_ram)
         plan.warnings += other_clock(directives, clock)
-        kernel = _scheduled(text, plan, Path(at), arguments or {}, exact, target)
+        kernel = _scheduled(text, plan, planned, at, arguments or {}, exact, target)
     return _result(kernel, top, clock, part, is_a_run=bool(arguments))
 
 
@@ -168,10 +170,17 @@ def _check(clock: float, part: str, defines: Sequence[str], top: str) -> None:
 
 
 def _scheduled(
-    text: str, plan: Plan, folder: Path, arguments: Mapping[str, int], exact: bool, target: Target
+    text: str,
+    plan: Plan,
+    planned: Callable[[str], Plan],
+    folder: Path,
+    arguments: Mapping[str, int],
+    exact: bool,
+    target: Target,
 ) -> Kernel:
     """Check a raw module, let LLVM's passes run, and return what schedules it."""
     forbidden.check(text, plan, plan.top.name, folder, bodies=exact)
+    text, plan = inlined(text, plan, planned, folder)
     if exact:
         plan.forget_trips()
     is_kernel = plan.entry == plan.top.name and not plan.top.place.file.endswith(".c")
@@ -182,6 +191,7 @@ def _scheduled(
 
 
 def _plan(
+    stack: ExitStack,
     paths: Sequence[Path],
     top: str,
     tool: str | None,
@@ -190,25 +200,30 @@ def _plan(
     include_dirs: Sequence[Path],
     defines: Sequence[str],
     folder: Path,
-) -> tuple[Plan, str]:
-    """Read the sources with libclang while clang compiles them; return plan and raw module."""
-    with ExitStack() as stack:
-        with compiler.compiling(paths, folder, include_dirs, defines, top):
-            programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
-            items = [item for program, _ in programs for item in program.directives]
-            tool = tool or guess_tool(paths[0], items, directives, part)
-            for program, _ in programs:
-                problems += [*of_other_tool(program, tool), *not_modelled(program)]
-            said = [
-                f"{shown(Path(file))}:{line}: {text}"
-                for file, line, _, text in dict.fromkeys(problems)
-            ]
-            said += settle_values(programs, paths, include_dirs, defines, folder, tool)
-        text = compiler.linked(folder, len(paths))
-        entry = compiler.instance_in(text)
-        plan = make_plan(programs, text, top, entry, tool, **defaults_of(paths[0], directives))
+) -> tuple[Plan, str, Callable[[str], Plan]]:
+    """Read the sources with libclang while clang compiles them.
+
+    Return plan and raw module, and what makes the plan of a module, as long as the stack is open.
+    """
+    with compiler.compiling(paths, folder, include_dirs, defines, top):
+        programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
+        items = [item for program, _ in programs for item in program.directives]
+        whose = tool or guess_tool(paths[0], items, directives, part)
+        for program, _ in programs:
+            problems += [*of_other_tool(program, whose), *not_modelled(program)]
+        said = [
+            f"{shown(Path(file))}:{line}: {text}" for file, line, _, text in dict.fromkeys(problems)
+        ]
+        said += settle_values(programs, paths, include_dirs, defines, folder, whose)
+    text = compiler.linked(folder, len(paths))
+    entry, words = compiler.instance_in(text), defaults_of(paths[0], directives)
+
+    def planned(module: str) -> Plan:
+        return make_plan(programs, module, top, entry, whose, **words)
+
+    plan = planned(text)
     plan.warnings += said
-    return plan, text
+    return plan, text, planned
 
 
 def _programs(
@@ -265,29 +280,18 @@ def _optimised(
     """Run LLVM's passes: once for the trip counts as written, then with the plan."""
     stuck: list[LoopPlan] = []  # what cannot be unrolled, as its bound is no constant
 
-    def inlined(place: Place) -> bool:
-        function = plan.function_at(place)
-        return function is None or (function is not plan.top and not _is_module(function))
-
     def unrolled(place: Place) -> int:
-        loop = plan.loop_at(place)
-        if loop is None:  # those of HLS headers count bits and the lanes of vectors
-            return 0 if place.file.startswith(header_folders()) else 1
-        return 1 if loop in stuck else loop.unroll
+        return 1 if plan.loop_at(place) in stuck else factor_at(plan, place)
 
-    plan.swallow_all()
-    if plan.tool == "vitis":
-        small = small_functions(text, plan.entry, plan.is_open, inlined, unrolled, folder)
-        kept = _tables(text, plan, inlined, folder) if small else set()
-        plan.take_in(one for one in small if one not in kept)
-    plan.settle(*_as_written(text, plan, inlined, folder))
-    hand_up(text, plan, lambda one: one is not plan.top and not _is_module(one))
-    plan.warn_of_latencies(lambda one: one is not plan.top and not _is_module(one))
+    plan.settle(*_as_written(text, plan, folder))
+    hand_up(text, plan, lambda one: one is not plan.top and not is_module(one))
+    plan.warn_of_latencies(lambda one: one is not plan.top and not is_module(one))
     if arguments:
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
     if plan.tool == "vivado":
         text = with_one_bus(text, plan.entry, plan.buses())
-    made = functools.partial(compiler.optimise, text, plan.entry, inlined, unrolled, folder)
+    at = functools.partial(is_inlined_at, plan)
+    made = functools.partial(compiler.optimise, text, plan.entry, at, unrolled, folder)
     made = functools.partial(made, tool=plan.tool, release=release, members=plan.members())
     made = functools.partial(made, in_turn=plan.calls_in_turn(), shared=plan.is_shared)
     made, module = _unrolled_again(made, _both_ways(made, plan), plan)
@@ -319,9 +323,7 @@ def _unrolled_again(
     return (again, other) if len(plan.left(_trips(other, plan))) < len(left) else (made, module)
 
 
-def _as_written(
-    text: str, plan: Plan, inlined: Callable[[Place], bool], folder: Path
-) -> tuple[Trips, dict[LoopPlan, bool]]:
+def _as_written(text: str, plan: Plan, folder: Path) -> tuple[Trips, dict[LoopPlan, bool]]:
     """Return how often the loops run that nothing unrolls, where that decides anything.
 
     Of those that are unrolled in part the plan takes the range: LLVM loses it on the way.
@@ -331,7 +333,7 @@ def _as_written(
     decides = plan.needs_trips()
     if not decides and not plan.unrolls_in_part():
         return {}, {}
-    module = _not_unrolled(text, plan, inlined, folder)
+    module = not_unrolled(text, plan, folder)
     for function in module.functions.values():
         plan.note_turns({loop.place: as_written(loop) for loop in function.loops})
     if not decides:
@@ -339,27 +341,6 @@ def _as_written(
     buses = {f"%{name}" for name in plan.buses()}
     found = ((plan.loop_at(place), alone) for place, alone in nests(module, plan.entry, buses))
     return _trips(module, plan), {loop: alone for loop, alone in found if loop is not None}
-
-
-def _not_unrolled(text: str, plan: Plan, inlined: Callable[[Place], bool], folder: Path) -> Module:
-    """Return the module with the loops as they are written."""
-
-    def unrolled(place: Place) -> int:
-        return 1 if plan.loop_at(place) else 0
-
-    made = compiler.optimise(
-        text, plan.entry, inlined, unrolled, folder, promote=True, shared=plan.is_shared
-    )
-    return read_module(*made)
-
-
-def _tables(
-    text: str, plan: Plan, inlined: Callable[[Place], bool], folder: Path
-) -> set[Place | None]:
-    """Return where the functions are that only compute a table: they are no code to inline."""
-    if " float" not in text and " double" not in text:
-        return set()
-    return tables_in(_not_unrolled(text, plan, inlined, folder))
 
 
 def _both_ways(made: Callable[..., tuple[str, str]], plan: Plan) -> Module:
@@ -386,14 +367,3 @@ def _trips(module: Module, plan: Plan) -> Trips:
             other = trips.get(asked, 0)
             trips[asked] = None if count is None or other is None else max(count, other)
     return trips
-
-
-def _is_module(function: FunctionPlan) -> bool:
-    """Whether a function stays one of its own: it has loops, or a directive says so."""
-    if function.swallowed or function.inline or function.instantiated:
-        return False
-    if function.inline is False or function.interval is not None or function.dataflow:
-        return True
-    # Loops of what is inlined in it are its own.
-    loops = any(has_loops(one) for one in function.called() if not one.swallowed)
-    return loops or any(_is_module(other) for other in function.callees)

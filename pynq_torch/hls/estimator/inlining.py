@@ -1,0 +1,109 @@
+"""Which functions are inlined, and the plan of what their calls have for themselves."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from . import compiler
+from .asked import FunctionPlan
+from .instances import original_of, with_own_loops
+from .ir import Module, read_module
+from .place import Place, header_folders
+from .plan import Plan, has_loops
+from .roms import tables_in
+from .small import small_functions
+
+__all__ = ["factor_at", "inlined", "is_inlined_at", "is_module", "not_unrolled"]
+
+
+def inlined(
+    text: str, plan: Plan, planned: Callable[[str], Plan], folder: Path
+) -> tuple[str, Plan]:
+    """Decide which functions are inlined; return module and plan with loops of their own for calls.
+
+    `planned` makes the plan of a module.
+    """
+    plan.swallow_all()
+    small = _small(text, plan, folder) if plan.tool == "vitis" else set()
+    _take_in(plan, small)
+    names = {
+        one.place.function
+        for one in plan.functions
+        if (one.inline or one.instantiated) and any(_loops_of(one))
+    }
+    apart = with_own_loops(text, plan.entry, names)
+    if apart == text:
+        return text, plan
+    other = planned(apart)
+    other.warnings, other.unreturned = plan.warnings, plan.unreturned
+    other.swallow_all()
+    _take_in(other, small)
+    return apart, other
+
+
+def _loops_of(function: FunctionPlan) -> Iterator[bool]:
+    """Yield whether a function and those that it calls have loops."""
+    yield from (any(one.all_loops()) for one in function.called())
+
+
+def _small(text: str, plan: Plan, folder: Path) -> set[str]:
+    """Return the names of the functions that Vitis HLS inlines since they are small."""
+    at = functools.partial(is_inlined_at, plan)
+    factor = functools.partial(factor_at, plan)
+    small = small_functions(text, plan.entry, plan.is_open, at, factor, folder)
+    kept = _tables(text, plan, folder) if small else set()
+    return {one.function for one in small if one not in kept}
+
+
+def _take_in(plan: Plan, names: set[str]) -> None:
+    """Inline functions, and copies of them, at each of their calls."""
+    for one in plan.functions:
+        if original_of(one.place.function) in names:
+            one.inline = True
+
+
+def _tables(text: str, plan: Plan, folder: Path) -> set[Place | None]:
+    """Return where the functions are that only compute a table: they are no code to inline."""
+    if " float" not in text and " double" not in text:
+        return set()
+    return tables_in(not_unrolled(text, plan, folder))
+
+
+def not_unrolled(text: str, plan: Plan, folder: Path) -> Module:
+    """Return the module with the loops as they are written."""
+
+    def unrolled(place: Place) -> int:
+        return 1 if plan.loop_at(place) else 0
+
+    at = functools.partial(is_inlined_at, plan)
+    made = compiler.optimise(
+        text, plan.entry, at, unrolled, folder, promote=True, shared=plan.is_shared
+    )
+    return read_module(*made)
+
+
+def is_inlined_at(plan: Plan, place: Place) -> bool:
+    """Whether the function at a place is inlined, as all are that the plan does not know."""
+    function = plan.function_at(place)
+    return function is None or (function is not plan.top and not is_module(function))
+
+
+def factor_at(plan: Plan, place: Place) -> int:
+    """Return by how much the loop at a place is unrolled: 1 not at all, 0 completely."""
+    loop = plan.loop_at(place)
+    if loop is None:  # those of HLS headers count bits and the lanes of vectors
+        return 0 if place.file.startswith(header_folders()) else 1
+    return loop.unroll
+
+
+def is_module(function: FunctionPlan) -> bool:
+    """Whether a function stays one of its own: it has loops, or a directive says so."""
+    if function.swallowed or function.inline or function.instantiated:
+        return False
+    if function.inline is False or function.interval is not None or function.dataflow:
+        return True
+    # Loops of what is inlined in it are its own.
+    loops = any(has_loops(one) for one in function.called() if not one.swallowed)
+    return loops or any(is_module(other) for other in function.callees)
