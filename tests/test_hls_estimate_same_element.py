@@ -261,3 +261,25 @@ def test_a_word_is_not_written_again_before_it_is_read(
     loop = _of(tmp_path, CLEARED.replace("MORE", more), tool).loops[-1]
     assert loop.ii == ii
     assert ("may not write it before" in loop.why) is (ii == 2)
+
+
+KEYS = """
+void k(unsigned char a[176]) {
+    loop: for (int i = 4; i < 44; ++i) {
+#pragma HLS PIPELINE
+        INDEX = (i - 1) * 4;
+        a[i * 4] = a[at] * 3;
+        a[i * 4 + 1] = a[at + 1] + 7;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis", "vivado"])
+def test_bits_cut_off_an_index_hide_that_it_is_of_what_was_written(
+    tmp_path: Path, tool: str
+) -> None:
+    """Of an `int` the iteration before hands the words on, and no port is needed to read them."""
+    handed = _of(tmp_path, KEYS.replace("INDEX", "int at"), tool).loops[0].ii
+    read = _of(tmp_path, KEYS.replace("INDEX", "unsigned char at"), tool).loops[0].ii
+    assert handed == 1 and read is not None and read > 1

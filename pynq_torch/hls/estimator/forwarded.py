@@ -82,7 +82,7 @@ def _writers(region: Region, load: Node, nodes: list[Node], stores: list[Node]) 
     assert load.access is not None
     symbol = "loop " + region.header
     step = load.access.address.factor(symbol)
-    if not step or not _is_whole(load):
+    if not step or not _is_whole(load) or _is_narrowed(region, load):
         return []
     writers = []
     for store in stores:
@@ -101,6 +101,23 @@ def _writers(region: Region, load: Node, nodes: list[Node], stores: list[Node]) 
         return []
     alike = [one for one in nodes if one.access and one.access.address == load.access.address]
     return writers if _is_certain(region, alike) else []
+
+
+def _is_narrowed(region: Region, load: Node) -> bool:
+    """Whether bits are cut off an index: the compiler does not see that it is that of a write.
+
+    ``uint8_t k = 4 * (i - 1)`` in the key of AES is read through the ports (II=6 in a report).
+    """
+    waiting, seen = [load.item.operands[-1]], set[str]()
+    for name in waiting:
+        item = region.function.values.get(name)
+        if item is None or name in seen or item.op in ("phi", "load"):
+            continue
+        seen.add(name)
+        if item.op in ("and", "trunc"):
+            return True
+        waiting += item.operands
+    return False
 
 
 def _is_certain(region: Region, nodes: Sequence[Node]) -> bool:
