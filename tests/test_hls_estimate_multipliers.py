@@ -191,3 +191,45 @@ def test_a_row_that_several_columns_need_is_multiplied_in_logic(tmp_path: Path) 
     assert estimate_of(tmp_path, text, "vivado-2018.2").resources["DSP"] == 0
     counted = ROWS.replace("row[i]", "i & 15").replace("COLUMN", "column[i]")
     assert estimate_of(tmp_path, counted, "vivado-2018.2").resources["DSP"] == 0
+
+
+PRODUCTS = """
+void k(const int a[11], const int b[11], int y[11]) {
+    loop: for (int i = 0; i < 11; i++) y[i] = a[i] * b[i];
+}
+"""
+ZYNQ, ULTRASCALE = "xc7z020clg400-1", "xczu5ev-sfvc784-1-e"
+
+
+@pytest.mark.parametrize(
+    ("part", "clock", "cycles"),
+    [
+        *((ZYNQ, 10, 0), (ZYNQ, 9, 1), (ZYNQ, 7, 2), (ZYNQ, 5, 4), (ZYNQ, 3, 6)),
+        *((ULTRASCALE, 5, 0), (ULTRASCALE, 4, 1), (ULTRASCALE, 3, 4), (ULTRASCALE, 2, 6)),
+    ],
+)
+def test_a_product_of_several_blocks_has_as_many_stages_as_there_are_cores_for(
+    tmp_path: Path, part: str, clock: float, cycles: int
+) -> None:
+    """There is none between one of two stages and one of five in UltraScale+ (schedules of 2020).
+
+    Words are read in two cycles before it, and written in one behind it.
+    """
+    found = estimate_of(tmp_path, PRODUCTS, clock=clock, part=part, tool="vivado-2020.1")
+    assert loop_of(found, "loop").iteration_latency == (cycles + 4, cycles + 4)
+
+
+BACKWARDS = """
+void k(int a[11], int x) {
+    loop: for (int i = 10; i >= 0; i--) {
+        if (i == 0) a[0] = x;
+        else a[i] = a[i - 1];
+    }
+}
+"""
+
+
+def test_the_place_before_is_computed_in_the_bits_of_the_counter(tmp_path: Path) -> None:
+    """LLVM widens `i - 1` to 64 bits: of 32 it would take a cycle of its own at 5 ns."""
+    found = estimate_of(tmp_path, BACKWARDS, clock=5, part=ZYNQ, tool="vivado-2020.1")
+    assert loop_of(found, "loop").iteration_latency == (3, 3)

@@ -48,6 +48,12 @@ _SILENT = 2020.2
 
 #: Of a cycle, what a stage of a product takes: nothing chains behind one (243 of 243 schedules).
 _FULL_STAGE = 0.945
+#: Cycles in which the tools build a product of several DSP blocks, and what each of its stages then
+#: takes of the time of one without stages: in 7-series parts for two blocks and for more, and in
+#: UltraScale+ parts (26 schedules at 1 to 10 ns). There is nothing between these.
+_STAGES_OF_TWO = ((1, 0.812), (2, 0.457))
+_STAGES = ((1, 0.812), (2, 0.675), (4, 0.464), (6, 0.25))
+_NEW_STAGES = ((1, 0.763), (4, 0.521), (6, 0.307))
 
 
 def multiplier(small: int, large: int, target: Target, bits: int) -> Cost:
@@ -105,7 +111,16 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
     if one <= target.budget:
         return Cost(0, one, dsp=blocks, core="mul")
     latency = max(1, ceil(one / target.budget) - 1)
+    if 1 < blocks < 10:
+        latency = _stages(one, blocks, target)
     if blocks == 3 and target.tool == "vivado" and 0 < target.release < _THREE:
         blocks = 4
     part = _FULL_STAGE * target.budget
     return Cost(latency, part, part, dsp=blocks, core="mul")
+
+
+def _stages(one: float, blocks: int, target: Target) -> int:
+    """Return the cycles of a product of several DSP blocks that takes `one` ns without stages."""
+    known = _NEW_STAGES if target.has_ultra_ram else _STAGES_OF_TWO if blocks == 2 else _STAGES
+    fits = (latency for latency, part in known if part * one <= target.budget)
+    return next(fits, known[-1][0])

@@ -70,6 +70,10 @@ _COUNTED = re.compile(r"\{[^{},]+,\+,[^{},]+\}[<\w>]*<%[^>]+>\s*$")
 _CONSTANT = re.compile(r"(?:^|[ ,])(-?\d+)$")
 
 
+#: From here on numbers of 32 bits are negative.
+_HALF = 1 << 31
+
+
 def width_of(value: str, function: Function, kind: str) -> int:
     """Return the bits that a value needs: those of its type, or less where its range is known."""
     bits = bits_of(kind)
@@ -82,6 +86,8 @@ def width_of(value: str, function: Function, kind: str) -> int:
         ways.append(max(known.unsigned[1].bit_length(), 1))
     if known.signed:
         low, high = known.signed
+        if _HALF <= low <= high < 3 * _HALF:  # LLVM widens `i - 1` to 64 bits so
+            low, high = low - 2 * _HALF, high - 2 * _HALF
         ways.append(max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0) + (low < 0))
     return max(min(ways), 1)
 
