@@ -332,7 +332,7 @@ void k(const int x[64], int y[64]) {
 }
 """
     (loop,) = _of(tmp_path, text).loops
-    assert (loop.ii, loop.iteration_latency, loop.latency) == (1, (12, 12), (74, 74))
+    assert (loop.ii, loop.iteration_latency, loop.latency) == (1, (13, 13), (75, 75))
     (loop,) = _of(tmp_path, text, **{"min=12": "min=2"}).loops
     assert loop.iteration_latency == (3, 3)
 

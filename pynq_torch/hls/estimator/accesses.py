@@ -101,6 +101,8 @@ def remainders(region: Region, node: Node, access: Access) -> list[Node]:
     Schedules of Vitis HLS 2022.1 have it for each index ("urem i7 ..., i7 20", 11 states, which is
     a divider of 7 bits); the place in the bank is a product with the inverse, so that only a write,
     and the choice behind a read, wait for it. Vivado HLS has a second divider for the place.
+    A plain counter has none: the remainder counts beside it (`phi_urem` in 30 schedules of 2017 to
+    2023), but not where the loop is flattened with one around it.
     """
     found: list[Node] = []
     for bits, key in _odd_banks(region, access):
@@ -117,6 +119,11 @@ def remainders(region: Region, node: Node, access: Access) -> list[Node]:
     return found
 
 
+def _counts(name: str) -> bool:
+    """Whether what moves an address is a loop's counter."""
+    return name.startswith("loop ")
+
+
 def _odd_banks(region: Region, access: Access) -> list[tuple[int, object]]:
     """Return the bits of each index whose bank a remainder is, with what the remainder is of."""
     array, known = access.array, region.function.known
@@ -131,6 +138,8 @@ def _odd_banks(region: Region, access: Access) -> list[tuple[int, object]]:
         steps = {name: step % factor for name, step in terms.items() if step % factor}
         if not any(map(region.computes, steps)):
             continue  # before the loop, once
+        if whole == 0 and [*steps.values()] == [1] and len(region.nest) < 2 and _counts(*steps):
+            continue
         ends = span(whole, terms, known)
         bits = max((end.bit_length() for end in ends), default=0) or max(
             width_of(name, region.function, f"i{_WIDEST}") for name in steps

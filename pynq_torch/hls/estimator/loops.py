@@ -58,12 +58,19 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     inner = body.stages[begun:]
     if plan is not None and plan.dataflow and len(inner) > 1:
         return _dataflow_loop(body, loop, plan, trips, place, inner)
-    least = max((one.least or 0 for one in plans if one is not None), default=0)
-    states = at_least(states, least)
+    states = at_least(states, _least_states(plans))
     total = multiply(trips, states)
     _record(body, place, loops, plans, trips, None, None, states, total, "", False)
     body.stages[begun:] = [Process(_name(body, loops, plans), total, loop)]
     return plus(total, asked_for(body, loop))
+
+
+def _least_states(plans: Sequence[LoopPlan | None]) -> int:
+    """Return the states that LATENCY asks of an iteration: one more than the cycles between them.
+
+    ``min=4`` makes an iteration latency of 5 (a schedule of Vivado HLS 2020.1).
+    """
+    return max((one.least + 1 for one in plans if one is not None and one.least), default=0)
 
 
 def _does_nothing(body: Body, loop: Loop) -> bool:
@@ -244,7 +251,7 @@ def _pipelined(
     trips = _product(body, loops, plans)
     for said in broken(region, distances, interval, trips[1]):
         body.kernel.plan.warn(said)
-    depth = max(depth, plan.least or 0)
+    depth = max(depth, _least_states([plan]))
     interval = min(interval, depth)  # the next iteration need not wait when one has ended
     body.count(region, interval, plan.interval or 1)
     body.blocks_used.count_turns(loops, body.target)

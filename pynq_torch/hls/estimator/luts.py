@@ -20,12 +20,16 @@ _CHOICES = (
     (1, 0.0), (2, 1.58), (3, 1.77), (4, 1.95), (5, 2.14), (8, 2.47), (12, 2.78), (16, 2.06),
     (25, 3.2), (32, 3.2), (64, 3.13), (100, 4.1), (128, 4.23), (256, 4.77), (512, 5.34),
 )  # fmt: skip
+#: ns of the selection of Vivado HLS between the words of two memories.
+_TWO = 0.82
 #: The share of it in the faster families, whose LUTs are the same.
 _FAST_CHOICE = 0.68
 
 
 def choice_of(words: int, target: Target) -> float:
-    """Return the ns of a choice among so many words."""
+    """Return the ns of a choice among so many words; between two Vivado HLS selects one."""
+    if words == 2 and target.tool == "vivado":
+        return target.speed * _TWO
     at = min(bisect_left(_CHOICES, (words, 0.0)), len(_CHOICES) - 1)
     (less, before), (more, behind) = _CHOICES[max(at - 1, 0)], _CHOICES[at]
     part = min((words - less) / (more - less), 1.0) if words > 1 else 0.0

@@ -52,7 +52,7 @@ def outer_nest(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan | None
     """Return loops that become one around a body with pipelines; the loop alone where none do.
 
     Vitis HLS flattens what is around its pipelines too, where there is nothing but loops, and
-    Vivado HLS where LOOP_FLATTEN asks for it.
+    Vivado HLS where LOOP_FLATTEN asks for it. Asked for, it also joins loops that are no pipelines.
     """
     loops, plans = [loop], [body.kernel.plan.loop_at(loop.place)]
     while len(loops[-1].inner) == 1:
@@ -63,7 +63,8 @@ def outer_nest(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan | None
             break
         if not all(one is not None and _may_join(one) for one in (plans[-1], plan)):
             break
-        if not (inner.inner and _has_pipeline(body, inner) and _is_steady(body.function, inner)):
+        holds = _has_pipeline(body, inner) if inner.inner else asked
+        if not (holds and _is_steady(body.function, inner)):
             break
         if flattened(body, inner) or not _is_nothing(body, loops[-1], inner):
             break  # the first: it is the outermost of a pipeline's nest already

@@ -255,7 +255,7 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
         if constant and abs(constant) & (abs(constant) - 1) == 0:
             return Cost(0, speed * (0.0 if op[0] == "u" else adder(bits)))
         wide = max([width_of(o, function, item.type) for o in item.operands[:1]] or [bits])
-        if constant and op[1:] == "div" and target.tool == "vitis":  # times the number's inverse
+        if constant and op[1:] == "div":  # times the inverse: no schedule of either divides
             product = multiplier(wide, wide + 2, target, 2 * wide + 1)
             return replace(product, core="inverse", mac=False)
         return divider(wide, target)
