@@ -112,3 +112,37 @@ def test_elements_of_variables_of_a_file_are_copied(
     text = CONSTANT.replace("STATIC", static)
     text = text.replace("LOCAL", local + "\n#pragma HLS ARRAY_PARTITION variable=old complete")
     assert loop_of(estimate_of(tmp_path, text, tool), "loop").ii == 1
+
+
+BLOCKS = """
+#include <string.h>
+void k(const int *a, int *b, int n) {
+#pragma HLS INTERFACE m_axi port=a bundle=one depth=1024
+#pragma HLS INTERFACE m_axi port=b bundle=two depth=1024
+    int block[16][16];
+    take: for (int i = 0; i < 16; i++) {
+#pragma HLS HOW
+        memcpy(block[i], a + 64 * i, LENGTH * sizeof(int));
+    }
+    give: for (int i = 0; i < 256; i++)
+        b[i] = block[i / 16][i % 16];
+}
+"""
+
+
+def test_a_copy_in_a_loop_is_a_loop(tmp_path: Path) -> None:
+    """What is around it is not innermost, so that Vitis HLS makes no pipeline of it unasked."""
+    text = BLOCKS.replace("LENGTH", "16")
+    off = loop_of(estimate_of(tmp_path, text.replace("HOW", "PIPELINE off"), "vitis"), "take")
+    free = loop_of(estimate_of(tmp_path, text.replace("#pragma HLS HOW", ""), "vitis"), "take")
+    assert free.ii is None and free.latency == off.latency and (free.latency[0] or 0) > 256
+
+
+@pytest.mark.parametrize("tool", ["vitis-2022.1", "vivado-2019.1"])
+def test_a_copy_in_a_pipeline_moves_its_words(tmp_path: Path, tool: str) -> None:
+    text = BLOCKS.replace("HOW", "PIPELINE")
+    found = loop_of(estimate_of(tmp_path, text.replace("LENGTH", "16"), tool), "take")
+    assert found.ii == 16 and "`memcpy` moves 16 words of `a`" in found.why
+    made = estimate_of(tmp_path, text.replace("LENGTH", "n"), tool)
+    assert loop_of(made, "take").ii is None and made.latency == (None, None)
+    assert any("k.cpp:7: PIPELINE has no effect: a variable" in one for one in made.warnings)

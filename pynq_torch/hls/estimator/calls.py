@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .ir import Function, Instruction, Loop, names_in, split_types
 from .marks import within
-from .place import own_place
-from .result import Cycles, LoopEstimate
 
 if TYPE_CHECKING:
     from .array import Array
     from .latency import Body, Kernel
     from .memory import Arrays
 
-__all__ = [
-    "Batch", "accessed", "calls_of", "copied_in", "copy_loops", "given", "handed_on", "used",
-    "used_by",
-]  # fmt: skip
+__all__ = ["Batch", "accessed", "calls_of", "given", "handed_on", "used", "used_by"]
 
-_COPY = re.compile(
-    r"@(?:llvm\.)?mem(?P<how>cpy|set|move)[\w.]*\(.*, i64 (?:noundef )?(?P<bytes>\d+|%[-\w.$]+)"
-)
-#: File, line and lines of a loop, and its function.
-_Where = tuple[str, int, tuple[int, ...], str]
 #: Calls that write what their first argument points to.
 _FIRST_IS_WRITTEN = ("__hls_stream", "llvm.mem")
-#: Structs are copied side by side, if they come from no bus; bytes.
-_SMALL_COPY = 64
 
 
 def given(item: Instruction, callee: Function) -> dict[str, str]:
@@ -173,92 +158,3 @@ def accessed(body: Body, items: Sequence[Instruction]) -> tuple[set[str], set[st
         elif item.op == "call" and item.callee.startswith(_FIRST_IS_WRITTEN) and item.operands:
             writes.add(body.arrays.base_of(item.operands[0]))
     return reads, writes
-
-
-def copied_in(body: Body, item: Instruction) -> Cycles:
-    """Cycles of a ``memcpy`` or ``memset`` of an array, which HLS makes a loop.
-
-    They are unknown where a variable says how much is copied.
-    """
-    arrays = _copied(body, item)
-    if not arrays:
-        return 0, 0
-    if (words := _words(item, arrays)) is None:
-        return None, None
-    far = body.target.bus_latency
-    bus = max((8 + one.wait(far) for one in arrays if one.kind == "m_axi"), default=0)
-    return words + 2 + bus, words + 2 + bus
-
-
-def _copied(body: Body, item: Instruction) -> list[Array]:
-    """Return the arrays that a copy writes and reads; none for no copy, or where none is made."""
-    match = _COPY.search(item.text) if item.op == "call" else None
-    if match is None or not item.operands:
-        return []
-    ends = [one for one in item.operands if one != match["bytes"]][: 1 + (match["how"] != "set")]
-    arrays = [body.arrays.array(body.arrays.base_of(one)) for one in ends]
-    words = _words(item, arrays)
-    many = any(array.kind == "m_axi" for array in arrays) and words != 1
-    if not many and words is not None and int(match["bytes"]) <= _SMALL_COPY:
-        return []
-    return [] if any(array.constant for array in arrays) else arrays
-
-
-def _words(item: Instruction, arrays: list[Array]) -> int | None:
-    """Return how many words a copy has; None where a variable says it."""
-    match = _COPY.search(item.text)
-    assert match is not None, "only copies have words"
-    known, size = match["bytes"], max(min(array.element_bytes for array in arrays), 1)
-    return int(known) // size if known.isdigit() else None
-
-
-def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
-    """Yield the loops that Vivado HLS reports for a copy, one for each dimension of an array.
-
-    It names them after the arrays: ``memset_sum``; ``memcpy.local.port`` for what comes from a bus,
-    ``memcpy.port.local.gep`` for what goes there, which are pipelines. Vitis HLS has a module for
-    each, whose loop has no name; here one is shown whose trips nobody knows.
-    """
-    arrays = _copied(body, item)
-    if not arrays:
-        return
-    words, names = _words(item, arrays), [array.name for array in arrays]
-    place = own_place(item.chain)
-    file, line = (place.file, place.line) if place else ("", 0)
-    where = file, line, (line,), body.plan.name if body.plan is not None else ""
-    if words is None:
-        yield _unknown(".".join(["memcpy" if names[1:] else "memset", *names]), where)
-        return
-    if body.target.tool != "vivado":
-        return
-    if any(array.kind == "m_axi" for array in arrays):
-        if arrays[0].kind == "m_axi":
-            names[-1] += ".gep"
-        yield LoopEstimate(
-            ".".join(["memcpy", *names]), *where, 1, (words, words), 1, 1, (3, 3),
-            (words + 1, words + 1), "", False,
-        )  # fmt: skip
-        return
-    copies = len(arrays) > 1
-    sizes = arrays[0].dimensions if prod(arrays[0].dimensions) == words else (words,)
-    made: list[LoopEstimate] = []
-    inside = 1 + copies
-    for depth in range(len(sizes), 0, -1):
-        trips = sizes[depth - 1]
-        total = trips * inside - 1
-        made.append(LoopEstimate(
-            ("memcpy_" if copies else "memset_") + names[0], *where, depth, (trips, trips), None,
-            None, (inside, inside), (total, total), "", False,
-        ))  # fmt: skip
-        inside = total + 2
-    yield from reversed(made)
-
-
-def _unknown(name: str, where: _Where) -> LoopEstimate:
-    """Return the loop of a copy whose length a variable says."""
-    unknown: Cycles = (None, None)
-    why = (
-        f"{name}: a variable says how much it takes, so that its latency is not known; give it "
-        f"a constant, or write a loop with LOOP_TRIPCOUNT ({Path(where[0]).name}:{where[1]})"
-    )
-    return LoopEstimate(name, *where, 1, unknown, 1, 1, (3, 3), unknown, why, False)

@@ -12,7 +12,8 @@ from .array import Array
 from .asked import FunctionPlan
 from .axis import with_ports
 from .beside import Times, place_groups, run_side_by_side
-from .calls import Batch, calls_of, copied_in, copy_loops, given, handed_on, used
+from .calls import Batch, calls_of, given, handed_on, used
+from .copies import copied_in, copy_loops, leave_copies
 from .cycles import add, at_least, greater, plus
 from .ir import Block, Function, Instruction, Loop, Module
 from .logic import Logic, join, of_arrays, of_region, totals
@@ -168,6 +169,7 @@ class Body:
         """Schedule the whole function."""
         if self.function.name == self.kernel.entry:
             warn_of_ports(self)
+        leave_copies(self)
         pipelined = self.plan is not None and self.plan.interval is not None
         interval: int | None = None
         begins: tuple[int, ...] = ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .asked import LoopPlan
 from .axis import is_whole
 from .bursts import asked_for
+from .copies import copies_limit
 from .cycles import add, at_least, multiply, pipeline_latency, plus
 from .ir import ANY, Function, Instruction, Loop, names_in
 from .nests import flattened, outer_nest
@@ -242,10 +243,12 @@ def _pipelined(
     distances = dict(body.plan.distances) if body.plan is not None else {}
     for nested in plans:
         distances |= nested.function.distances | nested.distances
+    copies, longest = copies_limit(body, items)
     interval, depth, limit = pipeline(
-        region, max(plan.interval or 1, floor), distances, body.shared_arrays,
+        region, max(plan.interval or 1, floor, copies.interval), distances, body.shared_arrays,
         by_itself=plan.by_itself and body.target.unrolls_late,
     )  # fmt: skip
+    depth, limit = depth + longest, copies if interval == copies.interval else limit
     if why := missed(region, interval):
         body.kernel.plan.warn(why)
     trips = _product(body, loops, plans)
