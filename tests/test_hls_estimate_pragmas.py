@@ -297,3 +297,25 @@ int k(int a[64], int n) {{
     found = loop_of(estimate_of(tmp_path, text, "vitis-2020.2"), "search")
     assert found.ii == interval
     assert ("tell whether the loop goes on" in found.why) is (interval > 1)
+
+
+@pytest.mark.parametrize("tool", ["vitis-2023.2", "vivado-2019.1"])
+def test_without_exit_checks_a_known_count_is_a_multiple(tmp_path: Path, tool: str) -> None:
+    """UG1399: else the tool prevents the unrolling, and says that the check is needed."""
+    text = """
+void k(const int a[64], int b[64]) {
+    loop: for (int i = 0; i < COUNT; i++) {
+#pragma HLS UNROLL factor=4 CHECK
+        b[i] = 3 * a[i];
+    }
+}
+"""
+
+    def made(count: str, check: str) -> tuple[int | None, str]:
+        source = text.replace("COUNT", count).replace("CHECK", check)
+        found = estimate_of(tmp_path, source, tool)
+        return loop_of(found, "loop").trip_count[1], " ".join(found.warnings)
+
+    assert made("63", "") == (16, "") and made("64", "skip_exit_check") == (16, "")
+    trips, said = made("63", "skip_exit_check")
+    assert trips == 63 and "k.cpp:3: UNROLL has no effect" in said and "multiple of 4" in said

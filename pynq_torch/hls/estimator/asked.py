@@ -62,6 +62,8 @@ class LoopPlan:
     unroll: int = 1
     #: The directive that asks for it.
     unrolled_by: str = "UNROLL"
+    #: Whether that leaves out the checks between copies whether the loop ends there.
+    unchecked: bool = False
     flatten: bool | None = None
     merges: list[MergePlan] = field(default_factory=list)
     trips: tuple[int, int] | None = None
@@ -222,6 +224,7 @@ def of_loop(loop: LoopPlan, item: Directive, constants: Constants) -> None:
     elif item.name == "unroll":
         factor = number(item.options.get("factor"))
         loop.unroll = 1 if _is_off(item) else max(factor, 1) if factor is not None else 0
+        loop.unchecked = "skip_exit_check" in item.words
     elif item.name == "loop_flatten":
         loop.flatten = "off" not in item.words
     elif item.name == "loop_tripcount":

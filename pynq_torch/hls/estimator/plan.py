@@ -63,12 +63,21 @@ class Plan:
         return any(loop.unroll > 1 for one in self.functions for loop in one.all_loops())
 
     def note_turns(self, turns: Mapping[Place | None, Cycles]) -> None:
-        """Take for loops that are unrolled in part how often they run as written, if it varies."""
+        """Take for loops that are unrolled in part how often they run as written, if it varies.
+
+        Where it is known skip_exit_check needs a multiple of the factor (UG1399, "UNROLL").
+        """
         for place, (least, most) in turns.items():
             loop = self.loop_at(place)
-            if loop is None or loop.unroll < 2 or loop.trips is not None:
+            if loop is None or loop.unroll < 2 or least is None or most is None:
                 continue
-            if least is not None and most is not None and least < most:
+            if loop.unchecked and least == most and most % loop.unroll:
+                self.warn(
+                    f"{loop.place.shown}: UNROLL has no effect: skip_exit_check takes a multiple "
+                    f"of {loop.unroll} iterations, and there are {most:,}; leave it out"
+                )
+                loop.unroll = 1
+            elif least < most and loop.trips is None:
                 loop.trips = least, most
 
     def forget_trips(self) -> None:
@@ -262,8 +271,7 @@ class Plan:
         held: list[FunctionPlan | LoopPlan] = [*self.functions, *loops]
         for one, inner in ((each, asked.loops) for each in held for asked in each.merges):
             if len(inner) > 1 and all(loop.unroll == 0 for loop in inner):
-                at = one.place.shown
-                by = inner[0].unrolled_by
+                at, by = one.place.shown, inner[0].unrolled_by
                 self.warn(f"{at}: LOOP_MERGE has no effect: {by} unrolls the loops in there")
 
 
