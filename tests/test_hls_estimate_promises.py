@@ -72,6 +72,34 @@ def test_a_promise_that_may_be_true_or_does_no_harm_is_kept(tmp_path: Path, text
     assert not [one for one in estimate_of(tmp_path, text, "vitis").warnings if "true:" in one]
 
 
+LANES = """
+void k(const float x[256], float part[LANE]) {
+#pragma HLS ARRAY_PARTITION variable=part complete
+    for (int i = 0; i < 256; i += LANE)
+        l: for (int j = 0; j < LANE; ++j) {
+#pragma HLS PIPELINE II=1
+#pragma HLS DEPENDENCE variable=part inter false
+            part[j] += x[i + j];
+        }
+}
+"""
+
+
+def test_a_promise_about_registers_is_one_about_their_elements(tmp_path: Path) -> None:
+    """The tool takes any of them for the next one's; the nest comes again after all lanes."""
+    said = [estimate_of(tmp_path, LANES.replace("LANE", n), "vitis").warnings for n in ("8", "4")]
+    assert said[0] == () and "written 4 iterations before" in said[1][0]
+
+
+def test_registers_of_which_a_count_chooses_are_better_a_memory(tmp_path: Path) -> None:
+    kept = LANES.replace("#pragma HLS DEPENDENCE variable=part inter false", "")
+    kept = kept.replace("LANE", "8")
+    cut, whole = estimate_of(tmp_path, kept, "vitis"), kept.replace("part complete", "x complete")
+    assert cut.loops[0].ii == 6 and "leave ARRAY_PARTITION out" in cut.loops[0].why
+    assert "after 8 iterations" in cut.loops[0].why
+    assert estimate_of(tmp_path, whole, "vitis").loops[0].ii == 1
+
+
 def test_an_index_of_one_bit_comes_again_after_two_iterations(tmp_path: Path) -> None:
     text = FALSE.replace("#pragma HLS DEPENDENCE variable=part type=inter dependent=false", "")
     found = loop_of(estimate_of(tmp_path, text, "vitis"), "l")

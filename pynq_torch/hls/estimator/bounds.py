@@ -207,7 +207,10 @@ def late_limit(region: Region, interval: int, late: tuple[Node, Node] | Carried)
 
 
 def _memory_reason(region: Region, pair: Carried, interval: int) -> tuple[str, Place | None]:
-    return memory_reason(region, pair.load, pair.store, pair.distance, interval)
+    load, store = pair.load, pair.store
+    in_registers = load.access is not None and load.access.array.kind == "register"
+    again = compared(region, load, store) if in_registers and store.access else pair.distance
+    return memory_reason(region, load, store, pair.distance, interval, again)
 
 
 def full_limit(region: Region, interval: int, node: Node, asked: int) -> Limit:
@@ -265,9 +268,15 @@ def _distance(region: Region, load: Node, store: Node) -> int:
         return 1
     if tool == "vitis" and kind == "register" and None in load.access.banks:
         # Behind multiplexers addresses are not compared.
-        distance = int(may_meet(load.access, store.access))
-    else:
-        distance = distance_of(load.access, store.access, counter(region, load, store))
+        met = may_meet(load.access, store.access)
+        return 1 if met else _around(region, load.access, store.access)
+    return compared(region, load, store)
+
+
+def compared(region: Region, load: Node, store: Node) -> int:
+    """After how many iterations a load may meet a store by their addresses; 0 for never."""
+    assert load.access is not None and store.access is not None
+    distance = distance_of(load.access, store.access, counter(region, load, store))
     return distance or _around(region, load.access, store.access)
 
 

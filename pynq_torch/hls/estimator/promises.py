@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .bounds import Carried, carried
+from .bounds import Carried, carried, compared
 from .distances import sure_distance, told_of
 from .ir import names_in
 from .outside import is_always
@@ -69,4 +69,7 @@ def _sure(region: Region, pair: Carried) -> int:
     always = all(one is not None and is_always(region.function, one) for one in blocks)
     if not always or not names.isdisjoint(region.by_value) or next(again, None):
         return 0
-    return sure_distance(load, store, region.header, pair.distance)
+    # The tools take any element of registers for the next one's; a promise is about the element.
+    own = store.array.kind == "register"
+    distance = compared(region, pair.load, pair.store) if own else pair.distance
+    return sure_distance(load, store, region.header, distance)

@@ -112,9 +112,12 @@ def _too_long(region: Region, chain: list[Node]) -> str:
 
 
 def memory_reason(
-    region: Region, load: Node, store: Node, distance: int, interval: int
+    region: Region, load: Node, store: Node, distance: int, interval: int, again: int
 ) -> tuple[str, Place | None]:
-    """Say which element is read after it was written, and what could be done about it."""
+    """Say which element is read after it was written, and what could be done about it.
+
+    It comes `again` later than that in registers, of which the tools do not compare indices.
+    """
     assert load.access is not None
     array, place = load.access.array, store.place
     if load is store:
@@ -139,7 +142,9 @@ def memory_reason(
         "say DEPENDENCE false where addresses never meet",
     )
     varies = _varies(region, store)
-    if named and varies and all(node.item.op in _SUMS for node in named):
+    if array.kind == "register" and again > distance:
+        hint = f"leave ARRAY_PARTITION out: in a memory it is met again after {again} iterations"
+    elif named and varies and all(node.item.op in _SUMS for node in named):
         hint = "use more accumulators"
     elif store.access.address.plus(load.access.address, -1).terms:
         hint = f"{variable}, or {promise}"
