@@ -126,3 +126,19 @@ int k(T cr, T ci) {
 }
 """
     assert "misses the clock" in " ".join(estimate_of(tmp_path, text, "vivado-2019.1").warnings)
+
+
+def test_bundles_begin_their_bursts_side_by_side(tmp_path: Path) -> None:
+    """Two reports of Vitis HLS 2025 have 117 cycles, 14 of them for the bursts."""
+    text = """
+void k(int a[100], int b[100], int sum[100]) {
+#pragma HLS INTERFACE m_axi port=a bundle=a
+#pragma HLS INTERFACE m_axi port=b bundle=b
+#pragma HLS INTERFACE m_axi port=sum bundle=sum
+    for (int i = 0; i < 100; i++) sum[i] = a[i] * b[i];
+}
+"""
+    part = "xczu3eg-sbva484-1-e"
+    assert estimate_of(tmp_path, text, "vitis-2025.1", part=part).latency == (117, 117)
+    far = text.replace("port=a", "port=a latency=30").replace("port=b", "port=b latency=30")
+    assert estimate_of(tmp_path, far, "vitis-2025.1", part=part).latency == (146, 146)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
@@ -300,14 +301,24 @@ def _outer(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan]) -> list
 
 
 def _to_buses(body: Body, region: Region) -> int:
-    """Return the cycles that a pipeline takes to begin and end the bursts on its buses."""
+    """Return the cycles that a pipeline takes to begin and end the bursts on its buses.
+
+    Bundles do so side by side: `sum[i] = a[i] * b[i]` takes 117 cycles for 100 words in two reports
+    of 2025, 14 of them for this; processes of two inputs or outputs agree in one of 2022.
+    """
     buses = {
         id(node.access.array): node.access
         for node in region.nodes
         if node.access and node.access.array.kind == "m_axi"
     }
-    far = body.target.bus_latency
-    return sum((6 if one.write else 8) + one.array.wait(far) for one in buses.values())
+    far, cycles = body.target.bus_latency, Counter[tuple[bool, str]]()
+    for one in buses.values():
+        cycles[one.write, one.array.bundle] += (6 if one.write else 8) + one.array.wait(far)
+    reads, writes = (
+        max((n for (write, _), n in cycles.items() if write == way), default=0)
+        for way in (False, True)
+    )
+    return reads + writes
 
 
 def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:
