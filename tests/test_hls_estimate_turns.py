@@ -170,3 +170,32 @@ def test_a_while_that_goes_on_early_is_one_loop(tmp_path: Path) -> None:
     found = estimate_of(tmp_path, AGAIN, "vitis")
     assert trips(found) == [("each", (1, 256))]
     assert found.latency[1] is not None and not found.warnings
+
+
+LATER = """
+void k(const int a[64], int b[64], int c[64], int n, bool on) {
+    BRANCH {
+        for (int i = 0; i < LAST; ++i) b[i] = a[i] + 1;
+        for (int i = 0; i < LAST; ++i) c[i] = b[i] + 1;
+    }
+    for (int i = 0; i < LAST; ++i) b[i] = c[i] + 1;
+}
+""".replace("LAST; ++i) ", "LAST; ++i) {\n#pragma HLS LOOP_TRIPCOUNT min=64 max=64\n").replace(
+    "+ 1;", "+ 1; }"
+)
+
+
+@pytest.mark.parametrize(
+    ("branch", "count", "passed"), [("", "n", 0), ("if (on)", "64", 2), ("", "64", 0)]
+)
+def test_loops_of_a_known_count_are_passed_by_in_a_branch_alone(
+    tmp_path: Path, branch: str, count: str, passed: int
+) -> None:
+    """LLVM asks once whether loops up to one bound are entered; LOOP_TRIPCOUNT says that they are.
+
+    What an `if` is around need not run, so that the least is less.
+    """
+    text = LATER.replace("BRANCH", branch).replace("LAST", count)
+    least, most = estimate_of(tmp_path, text, "vitis-2023.2").latency
+    assert least is not None and most is not None
+    assert (most - least) // 64 == passed

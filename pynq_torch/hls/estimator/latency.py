@@ -317,8 +317,6 @@ class Body:
                         seen = number
                 best[block.name] = (at, seen)
             end = greater(end, best[block.name][0])
-        if not self.kernel.exact:
-            return end
         last = [best[block.name] for block in inside if is_last(block, loop)]
         return (joined(last)[0][0], end[1]) if last else end
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from .ir import Block, Function, Loop
+from .marks import MARKER
 from .result import Cycles
 
 __all__ = [
@@ -71,19 +72,42 @@ def ends_without(function: Function, loop: Loop | None, names: set[str]) -> bool
     return False
 
 
-def passing_by(function: Function, block: str, loops: Iterable[Loop]) -> set[str]:
-    """Return what leads to a block past a loop that ends there: it asks whether it is entered."""
+def passing_by(function: Function, block: str, loops: Sequence[Loop]) -> set[str]:
+    """Return what leads to a block past a loop that ends there: it asks whether it is entered.
+
+    LLVM asks so of several loops of one bound at once. Nobody does of a loop whose count is a
+    number: what leads past that is a branch of the source.
+    """
     before, found = function.predecessors[block], set[str]()
+    counted = [one for one in loops if one.taken is None or one.taken.terms]
     if len(before) < 2:
         return found
-    for loop in (one for one in loops if block not in one.blocks):
+    for loop in (one for one in counted if block not in one.blocks):
         inside = {*loop.blocks}
         ends = inside.union(*(function.blocks[one].successors for one in inside))
-        entries = {one for one in function.predecessors[loop.header] if one not in inside}
-        asking = entries.union(*(function.predecessors[one] for one in entries))
         if ends.intersection(before):
-            found |= asking.intersection(before) - ends
+            asking = _asking(function, loop, counted)
+            found |= {one for one in before if one in asking or _hands_on(function, one, asking)}
+            found -= ends
     return found
+
+
+def _asking(function: Function, loop: Loop, others: Sequence[Loop]) -> set[str]:
+    """Return the blocks that may ask whether a loop is entered, or those in front of it."""
+    entries = {one for one in function.predecessors[loop.header] if one not in loop.blocks}
+    found = entries.union(*(function.predecessors[one] for one in entries))
+    for other in others:
+        if other is not loop and found.intersection(other.blocks) and other.taken == loop.taken:
+            found |= _asking(function, other, [one for one in others if one is not loop])
+    return found
+
+
+def _hands_on(function: Function, name: str, asking: Collection[str]) -> bool:
+    """Whether a block does nothing but to lead on from one that asks."""
+    items = function.blocks[name].instructions
+    work = [item for item in items if item.op != "br" and item.callee != MARKER]
+    before = function.predecessors[name]
+    return not work and bool(before) and all(one in asking for one in before)
 
 
 def joined(paths: list[tuple[Cycles, int]]) -> tuple[Cycles, int]:
