@@ -789,3 +789,30 @@ def test_a_bank_of_no_power_of_two_takes_a_division(tmp_path: Path) -> None:
     # Vivado HLS divides for the place in the bank, too: the read waits.
     vivado = "vivado-2019.1"
     assert depths(6, tool=vivado)[1] - depths(4, tool=vivado)[1] > odd[1] - near[1]
+
+
+NEIGHBOURS = """
+void k(const int a[128], int b[128]) {
+    int t[128];
+#pragma HLS BIND_STORAGE variable=t type=KIND impl=bram
+    for (int i = 0; i < 128; ++i) t[i] = 3 * a[i];
+    two: for (int i = 0; i < 127; ++i) b[i] = t[i] + t[i + 1];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "interval"), [("ram_2p", 1), ("ram_t2p", 1), ("ram_1p", 2), ("ram_s2p", 2)]
+)
+def test_a_memory_has_the_ports_that_bind_storage_says(
+    tmp_path: Path, kind: str, interval: int
+) -> None:
+    """One port serves reads and writes, or one reads and the other writes; nothing is cut then."""
+    text = NEIGHBOURS.replace("KIND", kind)
+    found = loop_of(estimate_of(tmp_path, text, "vitis-2023.2"), "two")
+    assert found.ii == interval
+    if interval > 1:
+        assert f"not {kind.upper()}" in found.why
+        better = found.why.partition("ask for ")[2].partition(",")[0].lower()
+        text = NEIGHBOURS.replace("KIND", better)
+        assert loop_of(estimate_of(tmp_path, text, "vitis-2023.2"), "two").ii == 1

@@ -31,9 +31,11 @@ def partition(region: Region, array: Array, asked: int, by_itself: int = ANY) ->
     tool gets `by_itself`.
     """
     nodes = taking(region, array)
-    if "_1p" not in (kind := array.plan.kind):
+    kind = array.plan.kind
+    better = kind.replace("_1p", "_2p").replace("_s2p", "_t2p")
+    if better == kind:
         return _cut(region, nodes, array, asked, by_itself)
-    two = replace(array, plan=replace(array.plan, kind=kind.replace("_1p", "_2p")))
+    two = replace(array, plan=replace(array.plan, kind=better))
     said = f"ask for {two.plan.kind.upper()}, not {kind.upper()}"
     if region.target.tool == "vitis" and not array.local:  # which has one port if nothing is said
         said = f"write storage_type={two.plan.kind} in its INTERFACE"

@@ -333,6 +333,8 @@ class Region:
         ports = self.spread.get(id(array), array.ports())
         if not ports:
             return [((id(array), access.address), array.ports())]
+        if "s2p" in array.plan.kind:  # one port reads, the other one writes
+            return [((id(array), bank, access.write), 1) for bank in self._banks(access)]
         return [((id(array), bank), ports) for bank in self._banks(access)]
 
     def _is_copied(self, access: Access) -> bool:
