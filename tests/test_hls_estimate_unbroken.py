@@ -66,3 +66,23 @@ def test_a_word_is_read_changed_and_written_back_at_any_clock(tmp_path: Path) ->
         found = _of(tmp_path, SUMS, "vivado-2017.4", clock)
         assert found.loops[-1].ii == 2
     assert any("misses the clock" in one for one in found.warnings)
+
+
+def test_the_interval_that_is_kept_is_the_loop_s(tmp_path: Path) -> None:
+    """It is no longer than an iteration, in the warning as in the table."""
+    source = tmp_path / "k.cpp"
+    source.write_text("""
+void k(int a[32], int j, int k) {
+    pass: for (int i = 0; i < 32; ++i) {
+#pragma HLS PIPELINE
+        int l = i ^ j;
+        if (l > i) {
+            bool up = (i & k) == 0;
+            int x = a[i], y = a[l];
+            if ((x > y) == up) { a[i] = y; a[l] = x; }
+        }
+    }
+}
+""")
+    found = estimate(source, "k", tool="vivado-2019.1")
+    assert any(f"keeps II={found.loops[0].ii} and misses" in one for one in found.warnings)

@@ -250,13 +250,13 @@ def _pipelined(
         by_itself=plan.by_itself and body.target.unrolls_late,
     )  # fmt: skip
     depth, limit = depth + longest, copies if interval == copies.interval else limit
+    depth = max(depth, _least_states([plan]))
+    interval = min(interval, depth)  # the next iteration need not wait when one has ended
     if why := missed(region, interval):
         body.kernel.plan.warn(why)
     trips = _product(body, loops, plans)
     for said in broken(region, distances, interval, trips[1]):
         body.kernel.plan.warn(said)
-    depth = max(depth, _least_states([plan]))
-    interval = min(interval, depth)  # the next iteration need not wait when one has ended
     body.count(region, interval, plan.interval or 1)
     body.blocks_used.count_turns(loops, body.target)
     total = pipeline_latency(trips, interval, depth)
