@@ -319,3 +319,31 @@ void k(const int a[64], int b[64]) {
     assert made("63", "") == (16, "") and made("64", "skip_exit_check") == (16, "")
     trips, said = made("63", "skip_exit_check")
     assert trips == 63 and "k.cpp:3: UNROLL has no effect" in said and "multiple of 4" in said
+
+
+def test_a_loop_that_a_directive_cannot_unroll_is_a_pipeline_unasked(tmp_path: Path) -> None:
+    """UG1399: Vitis HLS makes pipelines by itself behind all directives; Vivado HLS makes none."""
+    text = """
+void k(const int rows[65], const int a[512], int b[64]) {
+    row: for (int i = 0; i < 64; i++) {
+#pragma HLS OUTER
+        int sum = 0;
+        word: for (int j = rows[i]; j < rows[i + 1]; j++) {
+#pragma HLS INNER
+            sum += a[j];
+        }
+        b[i] = sum;
+    }
+}
+"""
+
+    def made(outer: str, inner: str, tool: str = "vitis-2023.2") -> int | None:
+        source = text.replace("OUTER", outer).replace("INNER", inner)
+        found = estimate_of(tmp_path, source, tool)
+        assert any("this loop cannot be unrolled" in one for one in found.warnings)
+        return loop_of(found, "word").ii
+
+    assert made("PIPELINE", "LOOP_TRIPCOUNT max=8") == 1
+    assert made("LOOP_TRIPCOUNT max=64", "UNROLL") == 1
+    assert made("PIPELINE", "PIPELINE off") is None
+    assert made("PIPELINE", "LOOP_TRIPCOUNT max=8", "vivado-2019.1") is None

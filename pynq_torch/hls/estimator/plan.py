@@ -35,7 +35,7 @@ class Plan:
     tool: str
     warnings: list[str] = field(default_factory=list)
     #: Whether the tool pipelines loops by itself: Vitis HLS, unless a script forbids it.
-    automatic: bool = True
+    automatic: bool = False
     bindings: Bindings = field(default_factory=dict)
     #: Functions of which is said why they do not return: it is no loop without an end.
     unreturned: set[str] = field(default_factory=set)
@@ -43,9 +43,8 @@ class Plan:
     def needs_trips(self) -> bool:
         """Whether trip counts decide what the tool does by itself."""
         loops = [loop for function in self.functions for loop in function.all_loops()]
-        decides = self.tool == "vitis" and self.automatic
         free = (loop for loop in loops if loop.interval is None)
-        return decides and any(loop.inner or _calls_loops(loop) for loop in free)
+        return self.automatic and any(loop.inner or _calls_loops(loop) for loop in free)
 
     def members(self) -> dict[str, list[dict[int, str]]]:
         """Return the members of the structs that are taken apart, by the structs' names."""
@@ -63,15 +62,12 @@ class Plan:
         return any(loop.unroll > 1 for one in self.functions for loop in one.all_loops())
 
     def note_turns(self, turns: Mapping[Place | None, Cycles]) -> None:
-        """Take for loops that are unrolled in part how often they run as written, if it varies.
-
-        Where it is known skip_exit_check needs a multiple of the factor (UG1399, "UNROLL").
-        """
+        """Take for loops that are unrolled in part how often they run as written, if it varies."""
         for place, (least, most) in turns.items():
             loop = self.loop_at(place)
             if loop is None or loop.unroll < 2 or least is None or most is None:
                 continue
-            if loop.unchecked and least == most and most % loop.unroll:
+            if loop.unchecked and least == most and most % loop.unroll:  # (UG1399, "UNROLL")
                 self.warn(
                     f"{loop.place.shown}: UNROLL has no effect: skip_exit_check takes a multiple "
                     f"of {loop.unroll} iterations, and there are {most:,}; leave it out"
@@ -108,13 +104,15 @@ class Plan:
     def give_up(self, trips: Trips, steady: Container[LoopPlan]) -> None:
         """Say which loops could not be unrolled though a directive asks for it.
 
-        `trips` has the iterations of the loops that are left. They are pipelines if their own
-        directive asks for that; a function with one is none. Vivado HLS makes one pipeline of a
-        loop and the only one in it, if that is `steady`: it runs as often in each turn.
+        `trips` has the iterations of the loops that are left. They are pipelines if their directive
+        asks for it, or unasked (UG1399, "Automatic Loop Pipelining"); a function with one is none.
+        Vivado HLS makes one pipeline of a loop and the only one in it that is `steady`.
         """
         kept = self.left(trips)
         for loop in kept:
-            loop.interval = loop.own_interval
+            free = self.automatic and loop.own_interval is None
+            loop.automatic = free and not (loop.off or loop.inner)
+            loop.interval = 0 if loop.automatic else loop.own_interval
             alone = self.tool == "vivado" and loop in steady and not loop.inner
             outer = loop.parent if alone else None
             if outer is not None and outer.perfect and outer.interval is not None:
@@ -214,7 +212,7 @@ class Plan:
         nests : dict
             For loops that hold another one only, whether that is all the work in them.
         """
-        if self.tool == "vitis" and self.automatic:
+        if self.automatic:
             off = [one for function in self.functions if function.off for one in function.called()]
             for function in self.functions:
                 if function.interval is None and not (function in off or function.swallowed):
@@ -271,8 +269,10 @@ class Plan:
         held: list[FunctionPlan | LoopPlan] = [*self.functions, *loops]
         for one, inner in ((each, asked.loops) for each in held for asked in each.merges):
             if len(inner) > 1 and all(loop.unroll == 0 for loop in inner):
-                at, by = one.place.shown, inner[0].unrolled_by
-                self.warn(f"{at}: LOOP_MERGE has no effect: {by} unrolls the loops in there")
+                said = (
+                    f"LOOP_MERGE has no effect: {inner[0].unrolled_by} unrolls the loops in there"
+                )
+                self.warn(f"{one.place.shown}: {said}")
 
 
 def _why_kept(loop: LoopPlan, *, constant: bool) -> str:

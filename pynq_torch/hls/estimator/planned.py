@@ -74,7 +74,8 @@ def make_plan(
     """
     plans = _Plans(programs, text, tool)
     name = entry or plans.named(re.sub(r"<.*", "", top).split("::")[-1])
-    plan = Plan(plans.of(name, top), name, plans.all(), tool, automatic=automatic)
+    plan = Plan(plans.of(name, top), name, plans.all(), tool)
+    plan.automatic = automatic and tool == "vitis"
     if buses and tool == "vitis":
         plan.default_to_buses()
     for made in plans.made.values():
