@@ -19,10 +19,9 @@ was taken from the logs and memory tables of published runs of 2020.2 to 2025.2 
 - Nothing is done that would not make II less: where a recurrence or a port limits it anyway.
 
 Arrays of the interface stay as they are, and so do variables of other files, memories that a
-directive makes of UltraRAM or gives one port, and those that a function takes in several calls.
-Those that a function takes which is inlined in the pipeline are cut along constant indices at most,
-or copied, and tables not even copied (a static window of 3 x 3 and its tables in a report of
-2025.1).
+directive makes of UltraRAM, and those that a function takes in several calls. Those that a function
+takes which is inlined in the pipeline are cut along constant indices at most, or copied, and tables
+not even copied (a static window of 3 x 3 and its tables in a report of 2025.1).
 """
 
 from __future__ import annotations
@@ -124,8 +123,8 @@ def _may_be_divided(
     """Whether an array is the kernel's own, and no directive has said all about it."""
     if any("volatile" in node.item.text for node in nodes):
         return False
-    if "1p" in array.plan.kind or (by_itself and (array.plan.kind or array.between)):
-        return False  # the first: a directive says that one port is enough
+    if by_itself and (array.plan.kind or array.between):
+        return False
     if array.kind != "memory" or not array.local or array.foreign or array in shared:
         return False
     return len(array.cuts()) < len(array.dimensions) and "uram" not in array.plan.implementation
