@@ -67,12 +67,11 @@ class Plan:
             loop = self.loop_at(place)
             if loop is None or loop.unroll < 2 or least is None or most is None:
                 continue
-            if loop.unchecked and least == most and most % loop.unroll:  # (UG1399, "UNROLL")
+            if loop.unchecked and least == most and most % loop.unroll:
                 self.warn(
-                    f"{loop.place.shown}: UNROLL has no effect: skip_exit_check takes a multiple "
-                    f"of {loop.unroll} iterations, and there are {most:,}; leave it out"
+                    f"{loop.place.shown}: skip_exit_check has no effect: {most:,} turns are no "
+                    f"multiple of {loop.unroll}, so that the checks stay; leave it out"
                 )
-                loop.unroll = 1
             elif least < most and loop.trips is None:
                 loop.trips = least, most
 
