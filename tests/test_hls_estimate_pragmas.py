@@ -347,3 +347,30 @@ void k(const int rows[65], const int a[512], int b[64]) {
     assert made("LOOP_TRIPCOUNT max=64", "UNROLL") == 1
     assert made("PIPELINE", "PIPELINE off") is None
     assert made("PIPELINE", "LOOP_TRIPCOUNT max=8", "vivado-2019.1") is None
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "by"),
+    [
+        ("INLINE off", "UNROLL\n#pragma HLS PIPELINE", "UNROLL"),
+        ("PIPELINE", "PIPELINE II=2", "PIPELINE of k"),
+        ("INLINE off", "PIPELINE", ""),
+        ("INLINE off", "UNROLL factor=2\n#pragma HLS PIPELINE", ""),
+    ],
+)
+def test_a_pipeline_that_is_unrolled_is_named(
+    tmp_path: Path, outer: str, inner: str, by: str
+) -> None:
+    text = f"""
+void k(const int a[8], int b[8]) {{
+#pragma HLS {outer}
+    loop: for (int i = 0; i < 8; i++) {{
+#pragma HLS {inner}
+        b[i] = 3 * a[i];
+    }}
+}}
+"""
+    said = [one for one in estimate_of(tmp_path, text, "vitis").warnings if "PIPELINE has" in one]
+    assert [f"k.cpp:4: PIPELINE has no effect: {by} unrolls" in one for one in said] == [True] * (
+        by != ""
+    )

@@ -27,6 +27,8 @@ _RETURN = re.compile(r"(?m)^  ret .*!dbg (!\d+)$")
 def check(text: str, made: functools.partial[tuple[str, str]], module: Module, plan: Plan) -> None:
     """Refuse arrays of no known size that nothing uses; say why a function never returns.
 
+    And which loops are no pipelines any more, since they are unrolled.
+
     Parameters
     ----------
     text : str
@@ -49,6 +51,7 @@ def check(text: str, made: functools.partial[tuple[str, str]], module: Module, p
 
     _check_sizes(text, plan, optimised)
     _check_results(text, plan)
+    _check_pipelines(module, plan)
     for name, function in module.functions.items():
         items = (block.instructions[-1:] for block in function.blocks.values())
         if all(item.op != "ret" for last in items for item in last):
@@ -65,6 +68,15 @@ def _check_sizes(text: str, plan: Plan, optimised: Callable[[str], str]) -> None
         kept += f"\ndeclare void @{_KEEPS}_{kind}({kind}) memory(inaccessiblemem: write)\n"
     left = re.compile(rf"call void @{_KEEPS}_i\d+\(i\d+ (?:\w+ )*%.*!dbg (!\d+)")
     refuse(left, optimised(kept), NO_SIZE, plan.top.name)
+
+
+def _check_pipelines(module: Module, plan: Plan) -> None:
+    left = {plan.loop_at(loop.place) for one in module.functions.values() for loop in one.loops}
+    for loop in (loop for function in plan.functions for loop in function.all_loops()):
+        asked = loop.own_interval is not None or (loop.interval is not None and not loop.automatic)
+        if asked and loop.unroll == 0 and loop not in left:
+            by = f"{loop.unrolled_by} unrolls this loop"
+            plan.warn(f"{loop.place.shown}: PIPELINE has no effect: {by}; leave one of them out")
 
 
 def _check_results(text: str, plan: Plan) -> None:

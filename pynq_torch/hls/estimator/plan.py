@@ -383,7 +383,8 @@ def _swallow(loop: LoopPlan, by: str) -> None:
     for one in loop.walk():
         if one.unroll != 0:
             one.unroll, one.unrolled_by = 0, by
-        one.own_interval = one.own_interval if one.interval is None else one.interval
+        asked = one.interval is not None and not one.automatic
+        one.own_interval = one.interval if asked else one.own_interval
         one.interval = None
         for other in one.callees:
             _swallow_function(other, by)
