@@ -139,6 +139,10 @@ WRONG = [
      "twice is declared, and nothing defines it"),
     ("int calls = 0;\n" + RIGHT, TARGET, "calls is defined in the testbench as well; write static"),
     ("dot", TARGET, "no cell %%hls dot; run it first"),
+    (RIGHT.replace("const float x[N]", "float x[N]").replace("return acc", "x[0] = 0; return acc"),
+     Target(reads=2), r"YET\. x is an input of dot, which writes to it; leave it be"),
+    (RIGHT.replace("return acc", "const_cast<float*>(y)[0] = 0; return acc"), Target(reads=2),
+     r"YET\. y is an input of dot"),
 ]  # fmt: skip
 
 

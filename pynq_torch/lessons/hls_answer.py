@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pynq_torch.errors import needs
+from pynq_torch.errors import InterfaceWarning, needs
+from pynq_torch.hls import KernelSource, read_interface
 from pynq_torch.hls.constants import Constants
 from pynq_torch.hls.lint_dataflow import is_stream
 from pynq_torch.hls.lint_effects import kind_of
@@ -20,7 +22,7 @@ from pynq_torch.hls.source import read_source
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import CursorKind
 
-__all__ = ["bare", "fifos", "plain", "pragmas"]
+__all__ = ["bare", "fifos", "overwritten", "plain", "pragmas"]
 
 #: Comments, and strings, in which a comment's beginning is none.
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
@@ -101,6 +103,18 @@ def fifos(answer: str, include_dirs: Sequence[Path] = ()) -> dict[str, int]:
                 places = places or int(typed[1] if typed else 0) or _DEFAULT
                 found[node.spelling] = max(places, found.get(node.spelling, 0))
     return found
+
+
+def overwritten(kernel: KernelSource, reads: int, tool: str) -> Iterator[str]:
+    """Yield a sentence for each of the first `reads` arguments that the function writes to."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterfaceWarning)  # among those of the estimate
+        interface = read_interface(
+            kernel.source, kernel.top, tool=tool, include_dirs=kernel.include_dirs
+        )
+    for argument in interface.arguments[:reads]:
+        if argument.direction != "in":
+            yield f"{argument.name} is an input of {kernel.top}, which writes to it; leave it be."
 
 
 def _code(answer: str) -> str:

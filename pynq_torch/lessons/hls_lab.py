@@ -22,7 +22,7 @@ from pynq_torch.hls.ap_zeros import write_zeroing_headers
 from pynq_torch.hls.estimator.result import LoopEstimate
 from pynq_torch.hls.snippet import CELLS, split, write_directives
 
-from .hls_answer import bare, fifos, pragmas
+from .hls_answer import bare, fifos, overwritten, pragmas
 from .hls_bench import UnsetError, written
 from .hls_reasons import findings, promises, why
 
@@ -53,6 +53,9 @@ class Target:
         The most DSP blocks and halves of block RAM (BRAM_18K).
     fifo : int, optional
         The most places that a FIFO may have.
+    reads : int, optional
+        So many of the first arguments are inputs, which the function may not write to: a testbench
+        that looks at them again would be fooled.
     """
 
     ii: Mapping[str, int] = field(default_factory=dict)
@@ -61,6 +64,7 @@ class Target:
     dsp: int | None = None
     bram: int | None = None
     fifo: int | None = None
+    reads: int = 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,7 +159,8 @@ def _checked(
         found = estimate(kernel.source, top, **options)
         output = _output(kernel, timeout_s, options["tool"])
         printed, missing = output.replace(end, "").strip(), [*findings(found, top, code)]
-        missing += [*_missing(found, target), *_too_deep(code, target, options["include_dirs"])]
+        missing += [*overwritten(kernel, target.reads, options["tool"]), *_missing(found, target)]
+        missing += _too_deep(code, target, options["include_dirs"])
         if end not in output:
             missing.insert(0, "The testbench did not come to its end: what calls exit?")
         missing += [f"{one[:1].upper()}{one[1:]}." for one in _LEFT_OVER.findall(output)]
