@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pynq_torch.errors import KernelBuildError
@@ -21,6 +21,16 @@ _FORKED = re.compile(
     r"(?m)^[ \t]*#[ \t]*(?:el)?if\w*|\b__(?:SYNTHESIS|VITIS|clang|GNU|has_|BASE_FILE|OPTIMIZE)\w*"
     r"|^[ \t]*#[ \t]*define\b.*#.*"
 )
+#: Words of C++ that no macro may give another meaning to: the testbench is written in them.
+_WORDS = re.compile(
+    "assert|auto|bool|break|case|char|class|const|constexpr|continue|default|do|double|else|enum"
+    "|extern|false|float|for|if|int|long|main|namespace|new|operator|pynq_torch_.*|return|short"
+    "|signed|sizeof|static|static_assert|std|struct|switch|template|this|true|typedef|typename"
+    "|union|unsigned|using|void|while"
+)
+_MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)")
+#: A line of a page from which an answer was copied.
+_PASTED = re.compile(r"(?m)^[ \t]*(```|~~~[ \t]*\w*[ \t]*$|%%\w+)")
 _MAIN = re.compile(r"\bint\s+main\s*\(|\bauto\s+main\s*\(.*\)\s*->\s*int\b")
 #: Around a testbench: its data, by std::rand(), are others for each answer, from a generator that
 #: no answer can replace; it runs twice, as a kernel starts again with what it left behind; and it
@@ -80,21 +90,38 @@ class UnsetError(KernelBuildError):
     """An answer that is right only where memory begins with zeros."""
 
 
+def _refused(code: str, bench: str) -> Iterator[tuple[int, str]]:
+    """Yield where and why C++ that may compile is no answer."""
+    if pasted := _PASTED.search(code):
+        yield (
+            pasted.start(1),
+            f"{pasted[1].strip()} is of the page, not of C++; leave that line out",
+        )
+    if fork := _FORKED.search(code):
+        yield (
+            fork.start(),
+            f"{fork[0].strip()} makes one program for the testbench and another one for the "
+            "hardware; write what is right for both",
+        )
+    theirs = re.findall(r"\bstd\s*::\s*(\w+)", bench)
+    for macro in _MACRO.finditer(code):
+        if macro[1] in theirs or _WORDS.fullmatch(macro[1]):
+            yield (
+                macro.start(),
+                f"#define {macro[1]} gives a word of C++ another meaning, in the testbench too; "
+                "take another name",
+            )
+
+
 def written(
     folder: Path, top: str, code: str, bench: str | Path, include_dirs: Sequence[Path]
 ) -> tuple[KernelSource, str]:
     """Write an answer and its testbench into a folder; return what the latter prints at its end."""
     if re.search(r"\bint\s+main\s*\(", code):
         raise RefusedError("it has a main of its own; put that behind a line // testbench", top)
-    seen = plain(code)
-    fork = _FORKED.search(seen)
-    if fork:
-        line = seen.count("\n", 0, fork.start()) + 1
-        raise RefusedError(
-            f"{top}.cpp:{line}: {fork[0].strip()} makes one program for the testbench and another "
-            "one for the hardware; write what is right for both",
-            top,
-        )
+    for start, said in _refused(plain(code), str(bench)):
+        line = code.count("\n", 0, start) + 1
+        raise RefusedError(f"{top}.cpp:{line}: {said}", top)
     source = folder / f"{top}.cpp"
     source.write_text(code, encoding="utf-8")
     digest = hashlib.sha256(code.encode()).hexdigest()
