@@ -22,7 +22,7 @@ from pynq_torch.hls.ap_zeros import write_zeroing_headers
 from pynq_torch.hls.estimator.result import LoopEstimate
 from pynq_torch.hls.snippet import CELLS, split, write_directives
 
-from .hls_answer import bare, fifos, overwritten, pragmas
+from .hls_answer import bare, fifos, overwritten, plain, pragmas
 from .hls_bench import UnsetError, written
 from .hls_reasons import findings, promises, why
 
@@ -159,7 +159,8 @@ def _checked(
         found = estimate(kernel.source, top, **options)
         output = _output(kernel, timeout_s, options["tool"])
         printed, missing = output.replace(end, "").strip(), [*findings(found, top, code)]
-        missing += [*overwritten(kernel, target.reads, options["tool"]), *_missing(found, target)]
+        missing += overwritten(kernel, target.reads, options["tool"])
+        missing += _missing(found, target, plain(code))
         missing += _too_deep(code, target, options["include_dirs"])
         if end not in output:
             missing.insert(0, "The testbench did not come to its end: what calls exit?")
@@ -265,10 +266,10 @@ def _too_deep(code: str, target: Target, include_dirs: Sequence[Path]) -> Iterat
                 yield f"The FIFO {name} has {places} places, the target at most {target.fifo}."
 
 
-def _missing(found: Estimate, target: Target) -> Iterator[str]:
+def _missing(found: Estimate, target: Target, code: str) -> Iterator[str]:
     """Yield a sentence for each number of the estimate that is not as it should be."""
     for label, most in target.ii.items():
-        yield from _ii_missing(found, label, most)
+        yield from _ii_missing(found, label, most, code)
     for name, value, limit in _numbers(found, target):
         if value is None:
             yield f"The {name} is not known; give loops constant bounds or LOOP_TRIPCOUNT."
@@ -293,9 +294,16 @@ def _slow(found: Estimate) -> str:
     return f"{text} at II={longest.ii}{f'; {more}' if more else ''}."
 
 
-def _ii_missing(found: Estimate, label: str, most: int) -> Iterator[str]:
+def _ii_missing(found: Estimate, label: str, most: int, code: str) -> Iterator[str]:
     loop = _loop(found, label)
-    if loop is None:
+    if loop is None and (place := re.search(rf"\b{label}\s*:\s*(?:for|while|do)\b", code)):
+        line = code.count("\n", 0, place.start()) + 1
+        yield (
+            f"The loop {label} ({found.top}.cpp:{line}) is not in the schedule: it does nothing, "
+            "or it is unrolled completely, by an UNROLL without a factor or a PIPELINE around it. "
+            "A pragma for a loop stands in it, behind its brace."
+        )
+    elif loop is None:
         names = ", ".join(one.name for one in found.loops) or "none"
         yield (
             f"There is no loop {label} in the schedule (there is: {names}): label it {label}, and "
