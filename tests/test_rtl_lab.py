@@ -15,7 +15,7 @@ from pynq import Overlay
 from pynq_torch import buffers, paths, transfer
 from pynq_torch.board.bus import Bus
 from pynq_torch.errors import RtlProtocolError
-from pynq_torch.lessons import rtl_lab
+from pynq_torch.lessons import rtl_answer, rtl_lab
 from pynq_torch.lessons.rtl_lab import check, design
 
 pytest.importorskip("cocotb", reason="cocotb is not installed: make env")
@@ -56,6 +56,15 @@ LINTED = {
         "valid_o = out_valid_q", "valid_o = out_valid_q && ready_o"
     ): "combinational loop",
     SKID.replace("endmodule", "initial while (1) $display(1);\nendmodule"): "Infinite loop",
+    f"```verilog\n{THROUGH}```\n": r"stage.sv:1: ``` is of the page",
+    f"/* verilator lint_off LATCH */{THROUGH}": r"stage.sv:\d+: verilator lint_off hides what",
+    f"`ifndef VERILATOR\n`endif\n{THROUGH}": r"stage.sv:1: `ifndef VERILATOR makes one design",
+    f'{THROUGH}module m; initial $fclose($fopen("verdict.json", "w"));\nendmodule\n':
+        r"stage.sv:\d+: \$fclose reaches beyond the module, to files or to the testbench",
+    THROUGH.replace("posedge", "negedge"): r"stage.sv:\d+: negedge clk_i is the other edge",
+    THROUGH.replace("endmodule", "always_ff @(posedge clk_i) if (ready_i) valid_o <= 0;endmodule"):
+        r"stage.sv:\d+: this drives valid_o, and so does line \d+; drive a signal from one",
+    THROUGH.replace("endmodule", "assign valid_o = 1'b1;\nendmodule"): "this drives valid_o, and",
 }  # fmt: skip
 WRONG = {
     "gates": (THROUGH, "The words are right, but ready_o changes between two clock edges"),
@@ -111,9 +120,35 @@ WRONG = {
 @pytest.mark.parametrize("answer", LINTED, ids=[str(n) for n in range(len(LINTED))])
 def test_what_verilator_refuses(answer: str) -> None:
     done = check(answer)
-    assert not done.passed and done.sentence.startswith("stage: NOT YET. The")
+    assert not done.passed and re.match(r"stage: NOT YET\. (The|It is not acc)", done.sentence)
+    assert "around the line" not in done.sentence
     assert re.search(LINTED[answer], done.sentence, re.DOTALL), done.sentence
     assert "/tmp" not in done.sentence and "stage_top" not in done.sentence
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "always_comb begin logic t; t = a; b = t; end always_comb begin logic t; t = c; d = t; end",
+        "always_comb for (int k = 0; k <= 3; k++) n[k] = 1; "
+        "always_comb for (int k = 0; k <= 3; k++) m[k] = 1;",
+        "always_ff @(posedge c) if (a <= b) x <= 1; always_ff @(posedge c) if (a <= b) y <= 1;",
+        "always_ff @(posedge c) q <= s ? t : u <= v; assign u = 1;",
+        "always_ff @(posedge c) q <= d; assert property (@(posedge c) disable iff (r) d <= q); "
+        "assign d = 1;",
+        "if (W > 1) begin : wide assign q = d; end else begin : narrow assign q = d[0]; end",
+        "assign q = d; endmodule module other; assign q = d;",
+        'initial $display("force"); // force, negedge clk_i',
+    ],
+)
+def test_what_only_looks_like_a_second_driver(body: str) -> None:
+    assert rtl_answer.refused(f"module stage;\n{body}\nendmodule\n") == ""
+
+
+def test_the_library_s_own_text_drives_each_signal_once() -> None:
+    for path in paths.HW.rglob("*.sv"):
+        said = rtl_answer.refused(path.read_text().replace("verilator lint_off", ""))
+        assert said == "", f"{path}: {said}"
 
 
 def test_an_overlay_of_a_stage_has_no_interrupt_that_is_not_there(tmp_path: Path) -> None:

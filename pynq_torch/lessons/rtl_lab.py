@@ -29,6 +29,8 @@ from pynq_torch.hls import cache
 from pynq_torch.hls.design import build_overlay
 from pynq_torch.hls.skeleton import new_overlay
 
+from .rtl_answer import refused
+
 if TYPE_CHECKING:
     from pynq_torch.board.rtl.observe.wave_file import WaveFile
 
@@ -261,13 +263,16 @@ def _build(folder: Path, answer: str) -> None:
             "there is no module called stage in it; its head is PORTS, in part 1 of the lesson",
             "stage",
         )
+    if said := refused(answer):
+        raise RtlError(f"it is not accepted: {said}.", "stage")
     (folder / "stage.sv").write_text(answer, encoding="utf-8")
     (folder / "stage_top.sv").write_text(_TOP, encoding="utf-8")
     tool, files = lint.find_verilator(), ["stage_top.sv", "stage.sv"]
     options = ["--lint-only", "-Wwarn-BLKSEQ", *_OPTIONS, "--top-module", "stage_top", *files]
     messages = lint.run(tool, options, folder, "stage")
     if messages:
-        raise lint.lint_error("stage", [_of_the_answer(message) for message in messages])
+        error = lint.lint_error("stage", [_of_the_answer(message) for message in messages])
+        raise RtlError(str(error).partition("\nWhere a warning is meant to be")[0], "stage")
     later = time.time() + _BUILD_S  # make compiles again what is older than Vtop.mk
     for path in _runtime(tool).iterdir():
         os.utime(shutil.copy(path, folder), (later, later))
