@@ -146,6 +146,10 @@ WRONG = [
     ("\n# define printf(...) 0\n" + RIGHT, TARGET, "not accepted: dot.cpp:2: #define printf gives"),
     ("#define float double\n" + RIGHT, TARGET, "not accepted: dot.cpp:1: #define float gives"),
     ("#define pynq_torch_bench dot\n" + RIGHT, TARGET, "not accepted: dot.cpp:1: #define pynq_"),
+    ("\nstruct own { float v; operator double() const { return 0; } };\n" + RIGHT, TARGET,
+     r"not accepted: dot.cpp:2: operator double\(\) would decide what the testbench finds equal"),
+    ("struct own { bool operator != (own) const { return false; } };\n" + RIGHT, TARGET,
+     "not accepted: dot.cpp:1: operator != would decide"),
     (f"```cpp\n{RIGHT}```\n", TARGET, "not accepted: dot.cpp:1: ``` is of the page, not of C"),
     (f"\n%%hls dot\n{RIGHT}", TARGET, "not accepted: dot.cpp:2: %%hls is of the page, not of C"),
     ("dot", TARGET, "no cell %%hls dot; run it first"),
@@ -197,6 +201,13 @@ void top(int x[64]) {
 def test_a_macro_may_make_a_pragma() -> None:
     text = RIGHT.replace("#pragma HLS PIPELINE II=1", "DO(HLS PIPELINE II=1)")
     assert check("#define DO(x) _Pragma(#x)\n" + text, "dot", TARGET, BENCH).passed
+
+
+def test_arithmetic_of_its_own_is_no_judge() -> None:
+    own = "struct own { float v; own operator+(own o) const { return {v + o.v}; } };\n"
+    call = own.replace("operator+(own o)", "operator()(own o)")
+    for text in (own, call):
+        assert check(text + RIGHT, "dot", TARGET, BENCH).passed
 
 
 def test_an_answer_cannot_choose_the_data() -> None:

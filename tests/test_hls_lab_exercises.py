@@ -68,6 +68,8 @@ CASES = [
     ("25-1", 'SHARED = SHARED.replace("delay[T] = {}", "delay[T]")', "read before anything is w"),
     ("25-2", 'FEW = FEW.replace("h[k] *", "(3 + 5 * k) *")', "The result is wrong"),
     ("25-2", 'FEW = FEW.replace("h[k] *", "(h[k] << 24 >> 24) *")', "The result is wrong"),
+    ("25-1", 'SHARED = SHARED.replace("typedef int", "#include <ap_int.h>\\ntypedef ap_int<32>")',
+     "samples are int"),
     *[(exercise, f"{name} = '{head} {{ sample_loop: for (int n = 0; n < N; ++n) {CLEARS} }}'",
        r"YET\. x is an input of \w+, which writes to it") for exercise, name, head in CLEARED],
 ]  # fmt: skip

@@ -29,6 +29,8 @@ _WORDS = re.compile(
     "|union|unsigned|using|void|while"
 )
 _MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)")
+#: What decides whether two results are equal, and which number one of them is.
+_JUDGES = re.compile(r"\boperator\s*(?:[=!]=|[A-Za-z_][\w:<>, ]*[*&\s]*\(\s*\))")
 #: A line of a page from which an answer was copied.
 _PASTED = re.compile(r"(?m)^[ \t]*(```|~~~[ \t]*\w*[ \t]*$|%%\w+)")
 _MAIN = re.compile(r"\bint\s+main\s*\(|\bauto\s+main\s*\(.*\)\s*->\s*int\b")
@@ -102,6 +104,11 @@ def _refused(code: str, bench: str) -> Iterator[tuple[int, str]]:
             fork.start(),
             f"{fork[0].strip()} makes one program for the testbench and another one for the "
             "hardware; write what is right for both",
+        )
+    if judge := _JUDGES.search(code):
+        yield (
+            judge.start(),
+            f"{judge[0]} would decide what the testbench finds equal; take a type of C++ or of HLS",
         )
     theirs = re.findall(r"\bstd\s*::\s*(\w+)", bench)
     for macro in _MACRO.finditer(code):
