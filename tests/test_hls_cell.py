@@ -73,6 +73,7 @@ def test_arguments_and_a_folder_to_keep(tmp_path: Path) -> None:
         ("triple", "int x[64]; data_t", "int x[64]; date_t", r"triple_tb\.cpp:17.*date_t"),
         ("triple", "!= 189", "== 189", r"returned 1.*y\[63\] is 189"),
         ("triple --timeout 2", "triple(x, y);", "for (;;);", "did not end within 2 s"),
+        ("triple", "3 * x;", "x / 0;", "signal 4, an illegal instruction: is anything divided by"),
         ("twice", "", "", "no definition of the top function 'twice'; it defines"),
         ("triple -a m=3", "", "", "no integer argument 'm'"),
         ("triple -a n", "", "", "argument -a/--argument: 'n': no number; expected NAME=NUMBER"),

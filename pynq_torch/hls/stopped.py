@@ -19,6 +19,7 @@ _KINDS = {
     "FPE": "an arithmetic error: is anything divided by zero",
 }
 _SIGNALS = {
+    4: "an illegal instruction: is anything divided by zero, or a return missing",
     8: "an arithmetic error: is anything divided by zero",
     11: f"a segmentation fault: is {_OUTSIDE}",
 }
