@@ -51,6 +51,26 @@ def test_every_picture_describes_itself_and_has_colours_for_a_dark_page():
     assert "prefers-color-scheme: dark" in str(styles.pop())
 
 
+def test_labels_side_by_side_have_room_between_them():
+    """Text is measured by the widths of a wide face: 0.5 of its size for each character."""
+    crowded = []
+    for path in FIGURES:
+        spans = []
+        for part in ET.parse(path).getroot().iter(f"{SVG}text"):
+            kinds, words = str(part.get("class")).split(), part.text or ""
+            width = len(words) * (7.0 if "s" in kinds else 8.0)
+            x, y = float(part.get("x", 0)), float(part.get("y", 0))
+            begin = x - width * ("e" in kinds) - width / 2 * ("m" in kinds)
+            spans.append((begin, begin + width, y, words))
+        for begin, end, y, words in spans:
+            crowded += [
+                (path.name, words, other)
+                for start, _, height, other in spans
+                if begin < start < end + 6 and abs(y - height) < 8 and other != words
+            ]
+    assert crowded == []
+
+
 @pytest.fixture(autouse=True)
 def _signatures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep what is signed here away from the user's own."""
