@@ -79,6 +79,7 @@ def test_arguments_and_a_folder_to_keep(tmp_path: Path) -> None:
         ("triple -a n", "", "", "argument -a/--argument: 'n': no number; expected NAME=NUMBER"),
         ("triple -a n=three", "", "", "'three' is no whole number; expected NAME=NUMBER"),
         ("triple --save /dev/null", "", "", "--save /dev/null is no folder .*; name a folder"),
+        ("triple<4>", "", "", r"triple\.cpp:5: triple is no template; leave <4> out$"),
         ("triple<4", "", "", "'triple<4' is no name of a function"),
         ("", "", "", "arguments are required: top"),
         ("../x", "", "", "is no name of a function"),

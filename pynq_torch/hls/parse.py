@@ -212,6 +212,9 @@ def find_top(unit: SourceUnit, top: str) -> tuple[Cursor, Cursor]:
             f"{unit.path}:{functions[0].location.line}: the top function {top!r} is defined more "
             f"than once: {lines}. Name its namespace, as in space::{wanted[-1]}, or rename one"
         )
+    if functions and "<" in top and not templates:
+        where, given = f"{unit.path}:{functions[0].location.line}", top[top.find("<") :]
+        raise InterfaceError(f"{where}: {wanted[-1]} is no template; leave {given} out")
     if functions:
         return functions[0], functions[0]
     raise InterfaceError(_not_found(unit, top, templates))
