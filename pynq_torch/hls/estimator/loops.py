@@ -68,10 +68,7 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
 
 
 def _least_states(plans: Sequence[LoopPlan | None]) -> int:
-    """Return the states that LATENCY asks of an iteration: one more than the cycles between them.
-
-    ``min=4`` makes an iteration latency of 5 (a schedule of Vivado HLS 2020.1).
-    """
+    """Return the states that LATENCY asks of an iteration: 5 for ``min=4`` (Vivado HLS 2020.1)."""
     return max((one.least + 1 for one in plans if one is not None and one.least), default=0)
 
 
