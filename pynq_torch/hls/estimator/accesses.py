@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from . import large
 from .array import Access, along, span
 from .bursts import alone, is_in_place, is_one_of_many, is_single
 from .cost import Cost
@@ -35,10 +36,12 @@ def cost_of_access(region: Region, node: Node, access: Access) -> Cost:
         return Cost(0, chosen)
     if array.kind == "m_axi":
         return _bus(region, node, access)
+    slow = large.is_large(region, node, access)
     if access.write:
-        return Cost(0, delay)
+        return Cost(large.WRITE, delay, delay) if slow else Cost(0, delay)
     late = delay + chosen > target.budget  # in the cycle behind the one with the words
-    return Cost(array.latency + late, chosen if late else delay + chosen, delay)
+    cycles = (large.READ if slow else array.latency) + late
+    return Cost(cycles, chosen if late else delay + chosen, delay)
 
 
 def _bus(region: Region, node: Node, access: Access) -> Cost:

@@ -34,7 +34,7 @@ class Arrays:
         everything: list[FunctionPlan], handed: dict[str, Array], tool: str = "vivado",
     ) -> None:  # fmt: skip
         self._module, self._function, self._plan = module, function, plan
-        self._all = everything
+        self._all, self.structs = everything, module.structs
         #: The arrays of the caller, by argument.
         self.handed = handed
         self._vitis = tool == "vitis"
