@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of, loop_of
 
 from pynq_torch.hls.estimator import Estimate, LoopEstimate, compiler, estimate
 
@@ -279,3 +280,37 @@ def test_calls_of_an_inlined_function_have_loops_of_their_own(tmp_path: Path, to
     assert _loop(found, "rounds").ii is not None and _loop(found, "each").trip_count == (16, 16)
     kept = _of(tmp_path, text, tool, KEEP="#pragma HLS PIPELINE off")
     assert [loop.name for loop in kept.loops][3:-3] == ["rounds", "each", "back"]
+
+
+def test_an_array_of_a_constant_variable_is_registers_in_a_function_that_is_inlined(
+    tmp_path: Path,
+) -> None:
+    """`int size = 9; int a[size];` is an array of nine (the log of a median filter)."""
+    text = """
+static int middle(int first, const int x[8]) {
+#pragma HLS INLINE
+    int size = 9;
+    int kept[size];
+    kept[0] = first;
+    for (int i = 0; i < 8; ++i) kept[i + 1] = x[i];
+    for (int n = 0; n < size; ++n)
+        for (int i = 0; i < size - 1; ++i)
+            if (kept[i] > kept[i + 1]) {
+                int greater = kept[i];
+                kept[i] = kept[i + 1];
+                kept[i + 1] = greater;
+            }
+    return kept[4];
+}
+void k(const int x[64], int y[64]) {
+    int last[8] = {0};
+#pragma HLS ARRAY_PARTITION variable=last complete
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        y[i] = middle(x[i], last);
+        for (int j = 7; j > 0; --j) last[j] = last[j - 1];
+        last[0] = x[i];
+    }
+}
+"""
+    assert loop_of(estimate_of(tmp_path, text, "vivado"), "each").ii == 1

@@ -104,6 +104,8 @@ _PASSES = (
     "simplifycfg<no-sink-common-insts>,adce,loop-simplify,lcssa),"
     "globaldce"
 )
+#: An array whose size is a variable: a constant before inlining, it is like any other behind it.
+_OF_A_VARIABLE = re.compile(r" = alloca [^\n]+, i64 %")
 #: What Vivado HLS moves out of a loop behind unrolling those in it.
 _AGAIN = f"-passes=function(loop-mssa({_LEAVE}),loop-simplify,lcssa)"
 #: A counter of a few bits wraps round: how often its loop runs is found by counting.
@@ -339,6 +341,9 @@ def _write(whole: str, path: Path, members: Members) -> None:
     Whether it only reads a table of HLS numbers, and members of structs alone, inlining shows.
     """
     path.write_text(whole, encoding="utf-8")
+    if _OF_A_VARIABLE.search(whole):
+        words = [f"-passes=function({TIDY})", "-S", "-o", "-", str(path)]
+        path.write_text(whole := opt(words, _UNROLL_S)[0], encoding="utf-8")
     if has_arrays(whole) or has_members(whole, members):
         words = [f"-passes={_FIRST[:-1]}", "-S", "-o", "-", str(path)]
         whole = with_members(with_tables(opt(words, _UNROLL_S)[0]), members)
