@@ -21,6 +21,7 @@ from .place import Place, own_place
 from .processes import Process, channels, side_by_side
 from .promises import broken
 from .result import Cycles, LoopEstimate
+from .scev import Expression
 from .schedule import pipeline
 from .tiles import counted
 from .turns import between
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["keeps_sums", "loop_states"]
 
+#: The first releases of Vivado HLS in which a loop begins with what was written before it.
+_PASSES_ON = 2018.0
 _COMPLEX = '%"class.std::complex'
 _ZERO = re.compile(r"store i\d+ 0,")
 _NO_EFFECT = frozenset((
@@ -140,7 +143,9 @@ def keeps_sums(body: Body, kept: Function) -> bool:
     if body.target.tool == "vitis":
         return not _unrolls_sums(body, kept)
     pipelines = any(_is_asked(body, loop) for loop in kept.loops)
-    if _sums_in_matrix(body, kept) or (not pipelines and _writes_beside_sums(body, kept)):
+    if _sums_in_matrix(body, kept, pipelines):
+        return False
+    if not pipelines and _writes_beside_sums(body, kept):
         return False
     return not _adds_in_flattened(body, kept)
 
@@ -159,22 +164,35 @@ def _unrolls_sums(body: Body, kept: Function) -> bool:
     return False
 
 
-def _sums_in_matrix(body: Body, kept: Function) -> bool:
+def _sums_in_matrix(body: Body, kept: Function, pipelines: bool) -> bool:
     """Whether `kept` has a sum in a register that Vivado HLS reads and writes in each iteration.
 
     It does so with an element of a matrix (the product of UG871), and where the loop may not run at
-    all, since its bound is no constant.
+    all, since its bound is no constant. Since 2018 it writes the element, and does not read it,
+    where no loop is a pipeline and the element gets its first value right before the loop.
     """
+    passes_on = not pipelines and not 0 < body.target.release < _PASSES_ON
     for loop, stores, _ in _moved(body, kept):
         found = [one for one in map(body.arrays.access, stores) if one is not None]
         sums = [one for one in found if not one.address.factor("loop " + loop.header)]
         sure = loop.taken is not None and not loop.taken.terms
+        begun = _written_before(body, loop) if passes_on else []
         if any(
-            one.array.kind == "memory" and (len(one.array.dimensions) > 1 or not sure)
+            one.array.kind == "memory"
+            and (not sure or (len(one.array.dimensions) > 1 and one.address not in begun))
             for one in sums
         ):
             return True
     return False
+
+
+def _written_before(body: Body, loop: Loop) -> list[Expression]:
+    """Return the addresses that are written right before a loop, as in `r[i][j] = 0`."""
+    before = body.function.predecessors.get(loop.header, [])
+    blocks = [body.function.blocks[name] for name in before if name not in loop.blocks]
+    items = [one for block in blocks for one in block.instructions if one.op == "store"]
+    found = map(body.arrays.access, items)
+    return [one.address for one in found if one is not None]
 
 
 def _is_asked(body: Body, loop: Loop) -> bool:
