@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of
 
 from pynq_torch.hls.estimator import Estimate, compiler, estimate
 
@@ -231,3 +232,24 @@ void k(const int x[64], int y[64], int z[64]) { scale(x, y); other(x, z); }
     source.write_text(one)
     made = estimate(source, "k", sources=[tmp_path / "two.cpp"])
     assert loops(made) == [(64, 2), (64, 3)]
+
+
+TWICE = """
+static int weighed(const int w[9], const int x[9]) {
+    int sum = 0;
+    for (int i = 0; i < 9; ++i) sum += w[i] * x[i];
+    return sum;
+}
+void k(const int u[9], const int v[9], const int x[9], const int z[9], int y[2]) {
+    y[0] = weighed(u, x);
+    y[1] = weighed(v, OTHER);
+}
+"""
+
+
+def test_calls_of_a_function_take_turns_at_a_memory_that_both_read(tmp_path: Path) -> None:
+    """The two filters of a window in a schedule of Vivado HLS 2017.4, which has one instance."""
+    found = [estimate_of(tmp_path, TWICE.replace("OTHER", name), "vivado") for name in "xz"]
+    (one, two) = (item.latency[1] or 0 for item in found)
+    assert one > 1.8 * two
+    assert found[1].resources["DSP"] == 2 * (found[0].resources["DSP"] or 0)

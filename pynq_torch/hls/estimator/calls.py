@@ -54,6 +54,8 @@ class Batch:
         meets = any(not _is_renamed(body.arrays, one) for one in again) or reads & self.writes
         if meets or self.results & set(item.operands):
             return False
+        if self.calls[item.callee] and any(_is_shared(body, one) for one in reads & self.reads):
+            return False
         if instances and self.calls[item.callee] >= instances:
             return False
         self.reads |= reads
@@ -69,6 +71,11 @@ class Batch:
             self.results.add(item.name)
             if item.op == "store":
                 self.writes.add(base)
+
+
+def _is_shared(body: Body, base: str) -> bool:
+    """Whether calls of one function take turns at what they read: a memory, in Vivado HLS."""
+    return body.target.tool == "vivado" and body.arrays.array(base).kind == "memory"
 
 
 def _is_renamed(arrays: Arrays, base: str) -> bool:
