@@ -351,6 +351,16 @@ def test_the_tool_is_guessed_from_what_wrote_the_project(kernel, tmp_path):
     assert kernel(DOT).tool == "vivado"
 
 
+def test_a_project_of_the_older_tool_tells_before_a_word_of_the_newer_one(kernel, tmp_path):
+    """Vivado HLS takes no notice of `mode=`, which is written for it all the same."""
+    text = DOT.replace("float sum", "\n#pragma HLS INTERFACE mode=ap_none port=return\nfloat sum")
+    script = tmp_path / "solution1" / "script.tcl"
+    script.parent.mkdir()
+    assert kernel(text).tool == "vitis"
+    script.write_text("## generated automatically by Vivado HLS.\n## Copyright 1986-2020")
+    assert kernel(text).tool == "vivado"
+
+
 def test_scripts_count_that_belong_to_the_same_repository(tmp_path):
     source = tmp_path / "project" / "src" / "dot.cpp"
     script = tmp_path / "project" / "hls" / "first" / "script.tcl"

@@ -28,9 +28,11 @@ DEFAULT_PART = "xc7z020clg400-1"
 
 _VITIS = re.compile(
     r"\b(bind_op|bind_storage|aggregate|disaggregate|performance|storage_type|direct_io)\b"
-    r"|\btype\s*=\s*(cyclic|block|complete)|\bmode\s*=",
+    r"|\btype\s*=\s*(cyclic|block|complete)",
     re.IGNORECASE,
 )
+#: Of an INTERFACE. It is written for Vivado HLS, too, which does not know it.
+_MODE = re.compile(r"\bmode\s*=", re.IGNORECASE)
 _VIVADO = re.compile(r"\b(resource|data_pack|array_map)\b|\bcore\s*=", re.IGNORECASE)
 #: Headers that Vitis HLS has no longer (UG1399, "Deprecated and Unsupported Features").
 _OLD_HEADERS = re.compile(r'^\s*#\s*include\s*[<"](?:hls_video|hls_opencv)\.h', re.MULTILINE)
@@ -92,6 +94,7 @@ def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None
     files and folders, the scripts of solutions beside the source, words and headers that Vitis HLS
     has given up, and how the part is written: Vivado HLS has no dash before the package. The
     default part has none either, and tells only where a script beside the source names it too.
+    `mode=` tells before names, but not before a script that Vivado HLS wrote.
     """
     if file is not None:
         if str(file).endswith(".cfg"):
@@ -101,13 +104,15 @@ def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None
     texts = [item.pragma.text for item in items]
     if _NEW.match(part) or any(_VITIS.search(text) for text in texts):
         return "vitis"
-    path = str(source).lower()
-    for word in ("vitis", "vivado"):
+    path, is_newer = str(source).lower(), any(_MODE.search(text) for text in texts)
+    for word in ("vitis",) if is_newer else ("vitis", "vivado"):
         if word in path:
             return word
     for scripts in _around(source.parent):
         if written := _written_by(scripts):
             return written
+    if is_newer:
+        return "vitis"
     if path.endswith(".c") or any(_VIVADO.search(text) for text in texts):
         return "vivado"
     heads = [source, source.with_suffix(".h"), source.with_suffix(".hpp")]
