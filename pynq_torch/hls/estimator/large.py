@@ -24,9 +24,9 @@ _ARRAY = re.compile(r"\[(\d+) x (.*)\]$")
 def is_large(region: Region, node: Node, access: Access) -> bool:
     """Whether a word is in a memory that takes more cycles, in a struct too.
 
-    In all schedules of five repositories a memory of 18 million bits or more is read in four
-    states and written in two. With 16.8 million (2 to the 24th) or fewer it is two and one, as
-    in all of 800 others. Vitis HLS has no such memories: it reads four million words in two.
+    In the schedules of six repositories memories of 19 million bits or more are read in four
+    states, and written in two (in two of them). With 16.8 million (2 to the 24th) or fewer it is
+    two and one, in all others. Vitis HLS has no such memories: it reads four million words in two.
     """
     array = access.array
     if region.target.tool != "vivado" or array.plan.latency is not None:
