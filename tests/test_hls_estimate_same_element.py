@@ -283,3 +283,45 @@ def test_bits_cut_off_an_index_hide_that_it_is_of_what_was_written(
     handed = _of(tmp_path, KEYS.replace("INDEX", "int at"), tool).loops[0].ii
     read = _of(tmp_path, KEYS.replace("INDEX", "unsigned char at"), tool).loops[0].ii
     assert handed == 1 and read is not None and read > 1
+
+
+PADDED = """
+void k(const int from[8][8], int rows, int columns, int to[8]) {
+    int a[8][8], b[8][8], sums[8];
+#pragma HLS ARRAY_PARTITION variable=a complete dim=1
+#pragma HLS ARRAY_PARTITION variable=sums complete
+    for (int i = 0; i < 8; ++i) {
+        sums[i] = 0;
+        for (int j = 0; j < 8; ++j) a[i][j] = from[i][j];
+    }
+    turns: for (int t = 0; t < 8; ++t) {
+#pragma HLS PIPELINE
+        for (int j = 0; j < 8; ++j) {
+            int x = GUARD ? a[0][t] : 0;
+            int y = j < columns ? sums[j] * j : j;
+            sums[j] = x ^ y;
+            BETWEEN
+        }
+    }
+    for (int i = 0; i < 8; ++i) to[i] = sums[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "between", "once"),
+    [
+        ("0 < rows", "", True),
+        ("(0 < rows && columns > 3)", "", True),
+        ("j < rows", "", False),
+        ("0 < rows", "if (columns > j) a[0][j] = y;", False),
+    ],
+)
+def test_branches_on_one_value_read_an_element_once(
+    tmp_path: Path, guard: str, between: str, once: bool
+) -> None:
+    """Unrolling makes eight branches with a read each: as one they take one of two ports."""
+    text = PADDED.replace("GUARD", guard).replace("BETWEEN", between)
+    found = next(one for one in _of(tmp_path, text, "vitis").loops if one.name == "turns")
+    assert found.ii is not None
+    assert (found.ii == 1) is once

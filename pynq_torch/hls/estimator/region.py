@@ -17,6 +17,7 @@ from .asked import FunctionPlan
 from .balance import balance
 from .bindings import Bindings, bound
 from .cost import Cost
+from .decided import Decided, decided, is_with, together_with
 from .effort import EACH, Effort
 from .fifos import Fifos
 from .ir import Block, Function, Instruction, Loop
@@ -223,7 +224,7 @@ class Region:
         if access.write or access.array.kind != "memory" or "volatile" in node.item.text:
             return None
         element = id(access.array), access.address, node.item.bits
-        key = *element, id(node.item.block if self.branches else None)
+        key = *element, self.branches and together_with(self._decided, node.item.block)
         wrote = self._writes[id(access.array)]
         other, before = self._loads.get(key) or self._in_branch(element, node) or (node, 0)
         meet = (one.access is not None and may_meet(access, one.access) for one in wrote[before:])
@@ -232,11 +233,20 @@ class Region:
         return other if other is not node else None
 
     def _in_branch(self, element: object, node: Node) -> tuple[Node, int] | None:
-        """Return the load in a branch of what each iteration loads behind it: it is done once."""
+        """Return the load in a branch of what all iterations with it load behind it, too."""
         found = self._loads.get(element)
-        if not self.header or may_skip(self.function, self.header, [node.item.block]):
+        if found is None or not self.header:
             return None
-        return found
+        block = node.item.block
+        if is_with(self._decided, block, found[0].item.block):
+            return found
+        return None if may_skip(self.function, self.header, [block]) else found
+
+    @functools.cached_property
+    def _decided(self) -> Mapping[str, Decided]:
+        """What decides whether a block of an iteration of a pipeline runs."""
+        known = self.is_pipeline and self.branches
+        return decided(self.function, self.numbers, self.header) if known else {}
 
     def _find_branches(self, items: list[Instruction]) -> None:
         """Note which blocks can follow which, to see what never runs together."""
