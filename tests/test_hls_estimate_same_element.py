@@ -325,3 +325,18 @@ def test_branches_on_one_value_read_an_element_once(
     found = next(one for one in _of(tmp_path, text, "vitis").loops if one.name == "turns")
     assert found.ii is not None
     assert (found.ii == 1) is once
+
+
+def test_vitis_hls_makes_bursts_of_what_is_volatile(tmp_path: Path) -> None:
+    text = """
+void k(volatile int *bus, int n, int out[1024]) {
+#pragma HLS INTERFACE m_axi port=bus depth=1024
+    copy: for (int i = 0; i < n; ++i) {
+#pragma HLS PIPELINE
+        out[i] = bus[i];
+    }
+}
+"""
+    vitis = _of(tmp_path, text, "vitis").loops[0].iteration_latency
+    plain = _of(tmp_path, text.replace("volatile ", ""), "vitis").loops[0].iteration_latency
+    assert vitis == plain
