@@ -1,4 +1,4 @@
-"""Recurrences that Vivado HLS keeps in one cycle, though they miss the clock."""
+"""Recurrences that a tool keeps in one cycle, though they miss the clock."""
 
 from __future__ import annotations
 
@@ -86,3 +86,34 @@ void k(int a[32], int j, int k) {
 """)
     found = estimate(source, "k", tool="vivado-2019.1")
     assert any(f"keeps II={found.loops[0].ii} and misses" in one for one in found.warnings)
+
+
+ROUNDS = """
+void k(const unsigned words[64], unsigned state[4]) {
+    unsigned a = state[0], b = state[1], c = state[2], d = state[3];
+    rounds: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE ASKED
+        unsigned sum = d + (b ^ (b >> 6) ^ (b >> 11)) + ((b & c) ^ (~b & d)) + words[i];
+        d = c;
+        c = b;
+        b = a + sum;
+        a = sum + (a ^ (a >> 2)) + (b & c);
+    }
+    state[0] = a;
+    state[1] = b;
+    state[2] = c;
+    state[3] = d;
+}
+"""
+
+
+@pytest.mark.parametrize(("asked", "interval"), [("II=1", 1), ("", 2)])
+def test_vitis_hls_keeps_an_interval_of_1_that_is_asked_for(
+    tmp_path: Path, asked: str, interval: int
+) -> None:
+    """Rounds of sums: with II=1 by name they are in one cycle and miss the clock."""
+    found = _of(tmp_path, ROUNDS.replace("ASKED", asked), "vitis-2022.1", 7)
+    [loop] = [one for one in found.loops if one.name == "rounds"]
+    assert loop.ii == interval
+    assert (loop.iteration_latency == (2, 2)) is (interval == 1)
+    assert any("Vitis HLS keeps II=1" in one for one in found.warnings) is (interval == 1)

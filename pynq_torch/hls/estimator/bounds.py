@@ -26,6 +26,7 @@ __all__ = [
     "counter",
     "full_limit",
     "is_staged_product",
+    "is_too_long",
     "kept",
     "late_limit",
     "port_limit",
@@ -114,7 +115,7 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
             again = path(region, node, last, time, after)
             interval += again is None or again[0] > interval
         elif interval == 1:
-            interval += _is_too_long(region, node, last, after)
+            interval += is_too_long(region, node, last, after)
         if interval > best.interval:
             best = Limit(interval, *carried_reason(region, node, last, interval))
     by_load: dict[int, list[Carried]] = defaultdict(list)
@@ -133,7 +134,7 @@ def recurrence_limit(region: Region, pairs: Sequence[Carried]) -> Limit:
     return best
 
 
-def _is_too_long(region: Region, first: Node, last: Node, after: After) -> bool:
+def is_too_long(region: Region, first: Node, last: Node, after: After) -> bool:
     """Whether what an iteration hands on takes Vitis HLS more than the next one can pass by.
 
     Of 197 recurrences in its schedules that take an interval of 1 none has more than 1.354 times
@@ -163,6 +164,8 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
     target = region.target
     if target.tool != "vitis":
         return end
+    if id(node) in region.unbroken:
+        return end[0], 0.0
     # A sum in logic, or in a DSP block, is none of the cores that take several cycles.
     multiple = node.cost.latency > 0 and node.cost.core not in ("add", "mac")
     is_float = node.item.type in ("half", "float", "double")

@@ -177,7 +177,9 @@ class Body:
             items = self.items(None)
             region = self.region(items, bursts=False)
             asked = self.plan.interval or 1
-            interval, depth, limit = pipeline(region, asked, self.plan.distances)
+            interval, depth, limit = pipeline(
+                region, asked, self.plan.distances, by_name=bool(self.plan.interval)
+            )
             if interval > asked:
                 said = f"{self.plan.name}: II={interval}: {limit.reason}{limit.where}"
                 self.kernel.reasons.append(said)

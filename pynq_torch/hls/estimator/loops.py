@@ -262,7 +262,7 @@ def _pipelined(
     copies, longest = copies_limit(body, items)
     interval, depth, limit = pipeline(
         region, max(plan.interval or 1, floor, copies.interval), distances, body.shared_arrays,
-        by_itself=plan.by_itself and body.target.unrolls_late,
+        by_itself=plan.by_itself and body.target.unrolls_late, by_name=bool(plan.interval),
     )  # fmt: skip
     depth, limit = depth + longest, copies if interval == copies.interval else limit
     depth = max(depth, _least_states([plan]))

@@ -52,18 +52,19 @@ class _FullError(Exception):
 
 def pipeline(
     region: Region, asked: int, distances: Mapping[str, int], shared: Collection[Array] = (),
-    *, by_itself: bool = False,
+    *, by_itself: bool = False, by_name: bool = False,
 ) -> tuple[int, int, Limit]:  # fmt: skip
     """Return II, cycles of one iteration (depth) and what limits II.
 
     `shared` are arrays that the function takes in several calls: the tool does not divide them. It
-    divides less in what it makes a pipeline `by_itself`.
+    divides less in what it makes a pipeline `by_itself`. A directive asks for II=1 `by_name`, or
+    for as little as there can be.
     """
     predicate(region)
     forward(region)
     widen(region)
     pairs = carried(region, distances)
-    region.unbroken = unbroken(region, pairs, asked)
+    region.unbroken = unbroken(region, pairs, asked, by_name=by_name)
     over = overwritten(region, distances)
     values = recurrence_limit(region, pairs)
     divide(region, shared, max(asked, values.interval), by_itself=by_itself)

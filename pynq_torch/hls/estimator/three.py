@@ -89,6 +89,6 @@ def sum_of_three(
         if at[0] != start[0]:
             continue
         end = at[1] + delay_of(_width(region, node), region.target)
-        fits = end <= region.target.budget + 1e-9
+        fits = end <= region.target.budget + 1e-9 or id(node) in region.unbroken
         found.append((at, (at[0], end)) if fits else ((at[0] + 1, 0.0), None))
     return min(found, key=lambda pair: pair[1] or pair[0], default=None)
