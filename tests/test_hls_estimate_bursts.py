@@ -21,10 +21,10 @@ void k(const int *from, int to[4096]) {
 @pytest.mark.parametrize(
     ("index", "depth"),
     [
-        ("from[i]", 2),
+        ("from[i]", 3),
         ("from[2 * i]", 8),
         ("from[1023 - i]", 9),
-        ("from[2 * i] + from[2 * i + 1]", 3),
+        ("from[2 * i] + from[2 * i + 1]", 4),
     ],
 )
 def test_a_word_that_does_not_follow_the_last_is_asked_for_alone(
@@ -58,7 +58,7 @@ void k(const int *from, int to[16][16]) {
 """
 
 
-@pytest.mark.parametrize(("pitch", "depth"), [(16, 2), (64, 8), (0, 8)])
+@pytest.mark.parametrize(("pitch", "depth"), [(16, 3), (64, 8), (0, 8)])
 def test_rows_of_a_tile_are_no_burst_where_the_nest_became_one_loop(
     tmp_path: Path, pitch: int, depth: int
 ) -> None:
@@ -142,3 +142,10 @@ void k(int a[100], int b[100], int sum[100]) {
     assert estimate_of(tmp_path, text, "vitis-2025.1", part=part).latency == (117, 117)
     far = text.replace("port=a", "port=a latency=30").replace("port=b", "port=b latency=30")
     assert estimate_of(tmp_path, far, "vitis-2025.1", part=part).latency == (146, 146)
+
+
+def test_vitis_hls_reads_a_burst_behind_the_end_of_the_loop(tmp_path: Path) -> None:
+    """Whether the loop goes on, the word, and what is written: three cycles, and one more turn."""
+    found = estimate_of(tmp_path, MOVE.replace("INDEX", "from[i]"), "vitis-2022.1")
+    loop = loop_of(found, "each")
+    assert (loop.ii, loop.iteration_latency, loop.latency) == (1, (3, 3), (1025, 1025))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .ir import Instruction
     from .region import Node, Region
 
-__all__ = ["choice_behind", "cost_of_access", "remainders"]
+__all__ = ["choice_behind", "cost_of_access", "reads_on", "remainders"]
 
 #: Of a block RAM, and of a memory in LUTs: from the address, and to the data.
 _MEMORY_NS, _LUT_NS = 3.25, 2.32
@@ -55,6 +55,17 @@ def _bus(region: Region, node: Node, access: Access) -> Cost:
     # Where the address is known before the value, the request is made before it, too.
     early = access.write and is_in_place(region, node.item)
     return Cost(alone(region.target, write=access.write) - early + wait, 0.0, full)
+
+
+def reads_on(region: Region, node: Node) -> bool:
+    """Whether a loop reads a word of a burst: Vitis HLS does so a cycle after it is to go on.
+
+    It fills its cycle, and what it has brought cannot be given back.
+    """
+    access, target = node.access, region.target
+    if access is None or access.write or access.array.kind != "m_axi" or target.tool != "vitis":
+        return False
+    return bool(region.header) and not node.joined and node.cost.latency == 1
 
 
 def choice_behind(region: Region, node: Node) -> Node | None:

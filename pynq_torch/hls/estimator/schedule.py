@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from math import ceil
 
+from .accesses import reads_on
 from .array import Array
 from .bounds import (
     Carried,
@@ -129,7 +130,7 @@ def _fit(
     """Schedule at an interval; return the depth, and a carried value that comes too late."""
     first = 1 if words_wait(region.target) else 0
     for node in region.nodes:
-        node.least = (first if node.stream else 0, 0.0)
+        node.least = (first if node.stream else int(reads_on(region, node)), 0.0)
     users, values = _users(region), region.carried_values()
     raised: Counter[int] = Counter()
     most = min(len(values) + len(pairs) + 2, _PLACED // len(region.nodes) if region.nodes else 0)
