@@ -110,7 +110,7 @@ def estimated(folder: Path, text: str, top: str, tool: str, clock: float = 10) -
     return estimate(source, top, tool=tool, clock=clock)
 
 
-@pytest.mark.parametrize(("clock", "cycles"), [(10, 5), (8, 6), (7, 7)])
+@pytest.mark.parametrize(("clock", "cycles"), [(10, 5), (8, 6), (7, 8)])
 def test_what_follows_a_branch_begins_when_the_branch_has_ended(
     tmp_path: Path, clock: float, cycles: int
 ) -> None:

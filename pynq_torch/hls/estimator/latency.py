@@ -193,6 +193,8 @@ class Body:
             else:
                 interval = self.rewound
                 cycles = plus(states, -1 if interval is None else -2)
+            if self.stages:  # past all its loops, a machine of states has two
+                cycles = at_least(cycles, 1)
         if self.plan is not None and self.plan.least is not None:
             cycles = at_least(cycles, self.plan.least)
         dsp = self.blocks_used.total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from .axis import is_whole
 from .bursts import asked_for
 from .copies import copies_limit
 from .cycles import add, at_least, multiply, pipeline_latency, plus
+from .idle import costs_nothing
 from .ir import ANY, Function, Instruction, Loop, names_in
 from .nests import flattened, outer_nest
 from .operators import constant_in
@@ -36,17 +36,11 @@ __all__ = ["keeps_sums", "loop_states"]
 
 #: The first releases of Vivado HLS in which a loop begins with what was written before it.
 _PASSES_ON = 2018.0
-_COMPLEX = '%"class.std::complex'
-_ZERO = re.compile(r"store i\d+ 0,")
-_NO_EFFECT = frozenset((
-    "phi", "br", "switch", "icmp", "select", "getelementptr", "zext", "sext", "trunc", "freeze",
-    "add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr",
-))  # fmt: skip
 
 
 def loop_states(body: Body, loop: Loop) -> Cycles:
     """Schedule a loop; return what it adds to the states around it."""
-    if loop.is_rest or _fills_a_table(body, loop) or _does_nothing(body, loop):
+    if costs_nothing(body, loop):
         return (0, 0)
     place = len(body.kernel.loops)
     plan = _asked(body, loop)
@@ -75,17 +69,6 @@ def _least_states(plans: Sequence[LoopPlan | None]) -> int:
     return max((one.least + 1 for one in plans if one is not None and one.least), default=0)
 
 
-def _does_nothing(body: Body, loop: Loop) -> bool:
-    """Whether a loop has no effect, and no value of it is used: the tools leave it out."""
-    items = body.items(loop)
-    if any(item.op not in _NO_EFFECT for item in items):
-        return False
-    names = {item.name for item in items if item.name}
-    blocks = (one for one in body.blocks(None) if one.name not in loop.blocks)
-    others = (item for block in blocks for item in block.instructions)
-    return not any(names & {*item.operands} for item in others)
-
-
 def _asked(body: Body, loop: Loop) -> LoopPlan | None:
     """Return what is asked of a loop.
 
@@ -105,20 +88,6 @@ def _product(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan | None]
     for loop, plan in zip(loops, plans, strict=True):
         trips = multiply(trips, _trips(body, loop, plan))
     return trips
-
-
-def _fills_a_table(body: Body, loop: Loop) -> bool:
-    """Whether a loop is clang's own, and gives a table its constants: HLS makes a ROM of it.
-
-    Nor does an array of ``std::complex<ap_fixed<...>>`` take one, which begins with any numbers.
-    """
-    items = body.items(loop)
-    stores = [i for i in items if i.op == "store"]
-    if loop.header.startswith("arrayctor.loop") and any(_COMPLEX in i.text for i in items):
-        return all(_ZERO.match(i.text) for i in stores)
-    if not loop.header.startswith("arrayinit.body"):
-        return False
-    return all(body.arrays.array(body.arrays.base_of(i.operands[-1])).constant for i in stores)
 
 
 def _dataflow_loop(

@@ -23,6 +23,7 @@ from ..lint_pragmas import is_behind_merge, is_placed, is_settled
 from ..lint_tree import Directive, Program, Scope, walk
 from .asked import LOOP_NAMES, FunctionPlan, LoopPlan, MergePlan, of_function, of_loop
 from .bindings import lines_of
+from .instances import original_of
 from .marks import functions_of
 from .not_modelled import is_of_part
 from .place import Key, Place, apart, real_path
@@ -275,7 +276,9 @@ def _fill(
     """Put the directives and loops of a scope into a plan."""
     function = made.plan
     for item in scope.pragmas:
-        asked = item.within(function.place.function) if is_placed(item, scope) else None
+        asked = (
+            item.within(original_of(function.place.function)) if is_placed(item, scope) else None
+        )
         if asked is None or is_of_part(item, scope):
             continue
         if made.tool == "vitis" and is_behind_merge(item, scope):
