@@ -309,7 +309,7 @@ def test_functions_of_llvm_have_words(tmp_path: Path) -> None:
 void k(const int x[64], int y[64]) {
     int best = 0, last = 0, much = 0;
     find: for (int i = 0; i < 64; i++) {
-#pragma HLS PIPELINE II=1
+#pragma HLS PIPELINE
         for (int n = 0; n < 4; n++) {
             best = best > last + x[i] ? best : last + x[i];
             last = best < much - n ? best : much - n;

@@ -909,19 +909,19 @@ def test_an_unroll_factor_below_one_is_left_out(tmp_path: Path, factor: str) -> 
 
 
 def test_ports_are_counted_along_each_path(tmp_path: Path) -> None:
-    """Two of the three reads are in branches that exclude each other; with a fourth II is 2."""
+    """Two of the three reads are in branches that exclude each other; with two more II is 2."""
     text = """
 void k(const float x[512], const float g[512], float y[512], int op, float limit) {
     for (int i = 0; i < 512; ++i) {
 #pragma HLS PIPELINE II=1
-        const bool zero = op == 1 ? x[i] < 0.0f : x[i] <= limit;
-        y[i] = (zero ? 0.0f : (op == 1 ? x[i] : g[i])) + MORE;
+        const bool zero = op == 1 ? x[i] < 0.0f : x[511 - i] <= limit;
+        y[i] = (zero ? 0.0f : g[i]) + MORE;
     }
 }
 """
-    found = _of(tmp_path, text, MORE="1.0f").loops[0]
+    found = _of(tmp_path, text, MORE="x[(3 * i) & 511]").loops[0]
     assert found.ii == 1 and found.iteration_latency[1] < 20
-    found = _of(tmp_path, text, MORE="x[511 - i]").loops[0]
+    found = _of(tmp_path, text, MORE="(x[(3 * i) & 511] + x[(5 * i) & 511])").loops[0]
     assert found.ii == 2 and "accesses of `x` in an iteration" in found.why
     assert found.iteration_latency[1] < 20
 

@@ -327,3 +327,21 @@ void f(const number x[64], number y[64]) {
 }
 """
     assert estimated(source, "f").resources["DSP"] == 1
+
+
+def test_an_interval_that_misses_the_clock_is_no_pass() -> None:
+    """Vitis HLS keeps an II=1 that PIPELINE names, whatever the clock: the target is reached."""
+    long = """void f(const int x[64], int *y) {
+    int best = 0, last = 0;
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=1
+        int a = best + x[i], b = a > last ? a : last, c = b > 1000 ? b - 1000 : b + last;
+        best = c < 0 ? -c : c;
+        last = best > 500 ? best - 500 : best;
+    }
+    *y = best + last;
+}
+"""
+    bench = "int main() { int x[64] = {}, y; f(x, &y); return y != 0; }"
+    said = check(long, "f", Target(ii={"each": 1}), bench).sentence
+    assert said.startswith("f: NOT YET. f.cpp:") and "misses the clock" in said

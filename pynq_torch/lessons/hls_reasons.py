@@ -60,7 +60,7 @@ def findings(found: Estimate, top: str, code: str, *, no_return: bool = False) -
             continue
         elif "the loop has no end" in text and number in endless:
             yield f"{top}.cpp:{number}: {endless[number]}."
-        elif " is not true: " in text:  # it does something, and that is wrong
+        elif " is not true: " in text or "misses the clock" in text:  # it does something wrong
             yield _ended(text)
         elif _DIRECTIVE.search(f"{lines[number]} {text}"):
             yield _ended(f"A pragma does nothing: {text}")
