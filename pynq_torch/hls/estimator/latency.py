@@ -25,7 +25,7 @@ from .outside import warn_of_indices
 from .place import plain_name
 from .plan import Plan
 from .ports import Ports, Use
-from .processes import Process, channels, side_by_side
+from .processes import Process, channels, in_states
 from .region import Region
 from .resources import DspBlocks, block_rams
 from .result import Cycles, Estimate, LoopEstimate
@@ -186,15 +186,7 @@ class Body:
             self.count(region, interval, asked)
             cycles: Cycles = (depth - 1, depth - 1)
         else:
-            states = self.states(None)
-            if self.plan is not None and self.plan.dataflow and self.stages:
-                cycles, begins, (_, most) = side_by_side(self, self.stages, self.plan)
-                interval = (most or 0) + 1 if cycles[1] is not None else None
-            else:
-                interval = self.rewound
-                cycles = plus(states, -1 if interval is None else -2)
-            if self.stages:  # past all its loops, a machine of states has two
-                cycles = at_least(cycles, 1)
+            cycles, interval, begins = in_states(self)
         if self.plan is not None and self.plan.least is not None:
             cycles = at_least(cycles, self.plan.least)
         dsp = self.blocks_used.total

@@ -253,12 +253,16 @@ def _pipelined(
     rewound = plan.rewinds and not is_process and _is_rewound(body, plan, loops[0])
     if rewound and trips[1] is not None:
         body.rewound = trips[1] * interval
-    whole = rewound or is_whole(body, loops[0])
-    extra = 3 if body.target.tool == "vitis" and not whole else 1
+    return plus(total, _around(body, region, whole=rewound or is_whole(body, loops[0])))
+
+
+def _around(body: Body, region: Region, *, whole: bool) -> int:
+    """Return the cycles before and behind a pipeline, which may be the `whole` function."""
+    cycles = 3 if body.target.tool == "vitis" and not whole else 1
     buses = _to_buses(body, region)
     if buses and whole and body.function.name == body.kernel.entry:
         buses -= 1  # the request is in the first iteration (three reports)
-    return plus(total, extra + buses)
+    return cycles + buses
 
 
 def _is_rewound(body: Body, plan: LoopPlan, loop: Loop) -> bool:

@@ -267,18 +267,14 @@ def _labels(node: Cursor) -> dict[tuple[int, int], str]:
 
 
 def _fill(
-    scope: Scope,
-    made: _Made,
-    loop: LoopPlan | None,
-    labels: dict[tuple[int, int], str],
+    scope: Scope, made: _Made, loop: LoopPlan | None, labels: dict[tuple[int, int], str],
     constants: Constants,
-) -> None:
+) -> None:  # fmt: skip
     """Put the directives and loops of a scope into a plan."""
     function = made.plan
+    name = original_of(function.place.function)
     for item in scope.pragmas:
-        asked = (
-            item.within(original_of(function.place.function)) if is_placed(item, scope) else None
-        )
+        asked = item.within(name) if is_placed(item, scope) else None
         if asked is None or is_of_part(item, scope):
             continue
         if made.tool == "vitis" and is_behind_merge(item, scope):
@@ -303,9 +299,9 @@ def _fill(
             (function.loops if loop is None else loop.inner).append(held)
             made.loops.append((inner, held))
         elif inner.kind == "if" and not is_settled(inner):
-            begin, end = inner.node.extent.start, inner.node.extent.end
-            lines = (begin.line, begin.column), (end.line, end.column)
-            (loop or function).branches.append(lines)
+            ends = inner.node.extent.start, inner.node.extent.end
+            begin, end = ((at.line, at.column) for at in ends)
+            (loop or function).branches.append((begin, end))
         _fill(inner, made, held, labels, constants)
     (loop or function).merges.extend(_merges(scope, made))
 

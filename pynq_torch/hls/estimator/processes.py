@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .array import Array
 from .calls import accessed, given, used_by
 from .canonical import in_turn
-from .cycles import add, greater, plus
+from .cycles import add, at_least, greater, plus
 from .ir import Instruction, Loop
 from .order import reverse_postorder
 from .result import Cycles
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .asked import FunctionPlan, LoopPlan
     from .latency import Body
 
-__all__ = ["Process", "channels", "side_by_side"]
+__all__ = ["Process", "channels", "in_states", "side_by_side"]
 
 #: Cycles until a FIFO's reader sees what its writer wrote.
 _FIFO = 3
@@ -37,6 +37,22 @@ class Process:
     name: str
     cycles: Cycles
     what: Instruction | Loop
+
+
+def in_states(body: Body) -> tuple[Cycles, int | None, tuple[int, ...]]:
+    """Return cycles and interval of a function that is no pipeline, and when its processes begin.
+
+    Past all its loops, a machine of states has two.
+    """
+    states = body.states(None)
+    begins: tuple[int, ...] = ()
+    if body.plan is not None and body.plan.dataflow and body.stages:
+        cycles, begins, (_, most) = side_by_side(body, body.stages, body.plan)
+        interval = (most or 0) + 1 if cycles[1] is not None else None
+    else:
+        interval = body.rewound
+        cycles = plus(states, -1 if interval is None else -2)
+    return at_least(cycles, 1) if body.stages else cycles, interval, begins
 
 
 def side_by_side(

@@ -111,6 +111,11 @@ def _too_long(region: Region, chain: list[Node]) -> str:
     return f"{said}, which end late in their cycle, behind {_word_for(last.item)}"
 
 
+#: What helps where an element is read after it was written.
+_VARIABLE = "keep the value in a variable"
+_NEVER = "say DEPENDENCE false where addresses never meet"
+
+
 def memory_reason(
     region: Region, load: Node, store: Node, distance: int, interval: int, again: int
 ) -> tuple[str, Place | None]:
@@ -137,23 +142,19 @@ def memory_reason(
     slow = any(node.cost.latency > 1 for node in named)
     through = f", through {_words(named)}" if slow else ""
     said = f"`{array.name}` is read after {when} (load to store{through})"
-    variable, promise = (
-        "keep the value in a variable",
-        "say DEPENDENCE false where addresses never meet",
-    )
     varies = _varies(region, store)
     if array.kind == "register" and again > distance:
         hint = f"leave ARRAY_PARTITION out: in a memory it is met again after {again} iterations"
     elif named and varies and all(node.item.op in _SUMS for node in named):
         hint = "use more accumulators"
     elif store.access.address.plus(load.access.address, -1).terms:
-        hint = f"{variable}, or {promise}"
+        hint = f"{_VARIABLE}, or {_NEVER}"
     elif _is_chosen(region, store) or (varies and array.kind == "register"):
-        hint = promise
+        hint = _NEVER
     elif alone >= interval or array.kind == "register":
-        return f"{said}; a variable would take as long", place
+        hint = "a variable would take as long"
     else:
-        hint = variable
+        hint = _VARIABLE
     return f"{said}; {hint}", place
 
 

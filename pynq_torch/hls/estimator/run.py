@@ -115,15 +115,12 @@ def estimate(
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
     name, release = named(tool) if tool is not None else (None, 0.0)
     paths = with_top_first([*_read(source, *sources)], top)
-    with ExitStack() as stack:
-        at = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_")))
-        plan, text, planned = _plan(
-            stack, paths, top, name, part, directives, include_dirs, defines, at
-        )
+    with ExitStack() as kept, tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as at:
+        plan, raw, make = _plan(kept, paths, top, name, part, directives, include_dirs, defines, at)
         target = _target(clock, part, plan.tool, release, paths[0], directives)
         plan.warn_of_ultra_ram(part, target.has_ultra_ram)
         plan.warnings += other_clock(directives, clock)
-        kernel = _scheduled(text, plan, planned, at, arguments or {}, exact, target)
+        kernel = _scheduled(raw, plan, make, Path(at), arguments or {}, exact, target)
     return _result(kernel, top, clock, part, is_a_run=bool(arguments))
 
 
@@ -199,12 +196,13 @@ def _plan(
     directives: Path | str | None,
     include_dirs: Sequence[Path],
     defines: Sequence[str],
-    folder: Path,
+    at: str,
 ) -> tuple[Plan, str, Callable[[str], Plan]]:
     """Read the sources with libclang while clang compiles them.
 
     Return plan and raw module, and what makes the plan of a module, as long as the stack is open.
     """
+    folder = Path(at)
     with compiler.compiling(paths, folder, include_dirs, defines, top):
         programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
         items = [item for program, _ in programs for item in program.directives]

@@ -57,9 +57,8 @@ def pipeline(
 ) -> tuple[int, int, Limit]:  # fmt: skip
     """Return II, cycles of one iteration (depth) and what limits II.
 
-    `shared` are arrays that the function takes in several calls: the tool does not divide them. It
-    divides less in what it makes a pipeline `by_itself`. A directive asks for II=1 `by_name`, or
-    for as little as there can be.
+    `shared` are arrays that the function takes in several calls: the tool does not divide them, and
+    less in what it makes a pipeline `by_itself`. A directive may ask for II=1 `by_name`.
     """
     predicate(region)
     forward(region)
