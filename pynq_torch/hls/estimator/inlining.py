@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from . import compiler
@@ -31,7 +31,7 @@ def inlined(
     names = {
         one.place.function
         for one in plan.functions
-        if (one.inline or one.instantiated) and any(_loops_of(one))
+        if (one.inline or one.instantiated) and any(any(each.all_loops()) for each in one.called())
     }
     apart = with_own_loops(text, plan.entry, names)
     if apart == text:
@@ -41,11 +41,6 @@ def inlined(
     other.swallow_all()
     _take_in(other, small)
     return apart, other
-
-
-def _loops_of(function: FunctionPlan) -> Iterator[bool]:
-    """Yield whether a function and those that it calls have loops."""
-    yield from (any(one.all_loops()) for one in function.called())
 
 
 def _small(text: str, plan: Plan, folder: Path) -> set[str]:
