@@ -110,9 +110,8 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
         return Cost(5, 0.7 * target.budget, 0.7 * target.budget, dsp=max(blocks, 4), core="mul")
     if one <= target.budget:
         return Cost(0, one, dsp=blocks, core="mul")
-    latency = max(1, ceil(one / target.budget) - 1)
-    if 1 < blocks < 10:
-        latency = _stages(one, blocks, target)
+    few = 1 < blocks < 10
+    latency = _stages(one, blocks, target) if few else max(1, ceil(one / target.budget) - 1)
     if blocks == 3 and target.tool == "vivado" and 0 < target.release < _THREE:
         blocks = 4
     part = _FULL_STAGE * target.budget

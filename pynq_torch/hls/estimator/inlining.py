@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import compiler
 from .asked import FunctionPlan
-from .instances import original_of, with_own_loops
+from .instances import with_own_loops
 from .ir import Module, read_module
 from .place import Place, header_folders
 from .plan import Plan, has_loops
@@ -27,7 +27,7 @@ def inlined(
     """
     plan.swallow_all()
     small = _small(text, plan, folder) if plan.tool == "vitis" else set()
-    _take_in(plan, small)
+    plan.take_in(small)
     names = {
         one.place.function
         for one in plan.functions
@@ -39,7 +39,7 @@ def inlined(
     other = planned(apart)
     other.warnings, other.unreturned = plan.warnings, plan.unreturned
     other.swallow_all()
-    _take_in(other, small)
+    other.take_in(small)
     return apart, other
 
 
@@ -50,13 +50,6 @@ def _small(text: str, plan: Plan, folder: Path) -> set[str]:
     small = small_functions(text, plan.entry, plan.is_open, at, factor, folder)
     kept = _tables(text, plan, folder) if small else set()
     return {one.function for one in small if one not in kept}
-
-
-def _take_in(plan: Plan, names: set[str]) -> None:
-    """Inline functions, and copies of them, at each of their calls."""
-    for one in plan.functions:
-        if original_of(one.place.function) in names:
-            one.inline = True
 
 
 def _tables(text: str, plan: Plan, folder: Path) -> set[Place | None]:

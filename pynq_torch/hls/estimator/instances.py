@@ -106,7 +106,7 @@ class _Copies:
 
     def _loops(self, lines: Collection[str]) -> Iterator[tuple[str, _Extent]]:
         """Yield the nodes of the loops in some lines, and where each begins and ends."""
-        for node in dict.fromkeys(found[1] for found in map(LOOP.search, lines) if found):
+        for node in _loop_nodes(lines):
             ends = [self._places.of(one) for one in self._places.ends_of(node)]
             if len(ends) > 1 and ends[0] is not None and ends[1] is not None:
                 first, last = ((at.line, at.column) for at in ends[:2] if at is not None)
@@ -143,8 +143,7 @@ class _Copies:
         own = [subprogram]
         for node in own:
             own += self._in_scope.get(node, ())
-        loops = dict.fromkeys(found[1] for found in map(LOOP.search, lines) if found)
-        return [*own, *loops]
+        return [*own, *_loop_nodes(lines)]
 
     @functools.cached_property
     def _in_scope(self) -> dict[str, list[str]]:
@@ -152,6 +151,11 @@ class _Copies:
         for node, scope in _SCOPED.findall(self._text):
             found[scope].append(node)
         return found
+
+
+def _loop_nodes(lines: Collection[str]) -> list[str]:
+    """Return the nodes of the loops in some lines."""
+    return [*dict.fromkeys(found[1] for found in map(LOOP.search, lines) if found)]
 
 
 def _renamed(subprogram: str, name: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from .asked import FunctionPlan, LoopPlan
 from .bindings import Bindings
+from .instances import original_of
 from .ir import Instruction
 from .place import Key, Place, header_folders, plain_name
 from .result import Cycles
@@ -160,9 +161,7 @@ class Plan:
             return False
         if one.interval is not None or one.instantiated or one.swallowed:
             return False
-        if not any(map(has_loops, one.called())):
-            return False
-        if one in self._processes():
+        if one in self._processes() or not any(map(has_loops, one.called())):
             return False
         return not any(one.name.lower() in function.limits for function in self.functions)
 
@@ -187,10 +186,11 @@ class Plan:
             return False
         return not any(one in process.called() for process in self._processes())
 
-    def take_in(self, places: Iterable[Place]) -> None:
-        """Inline functions at each of their calls."""
-        for function in filter(None, map(self.function_at, places)):
-            function.inline = True
+    def take_in(self, names: Container[str]) -> None:
+        """Inline functions, and copies of them, at each of their calls."""
+        for function in self.functions:
+            if original_of(function.place.function) in names:
+                function.inline = True
 
     @functools.cached_property
     def _functions(self) -> dict[tuple[str, str], FunctionPlan]:
@@ -268,10 +268,9 @@ class Plan:
         held: list[FunctionPlan | LoopPlan] = [*self.functions, *loops]
         for one, inner in ((each, asked.loops) for each in held for asked in each.merges):
             if len(inner) > 1 and all(loop.unroll == 0 for loop in inner):
-                said = (
-                    f"LOOP_MERGE has no effect: {inner[0].unrolled_by} unrolls the loops in there"
-                )
-                self.warn(f"{one.place.shown}: {said}")
+                at = one.place.shown
+                by = inner[0].unrolled_by
+                self.warn(f"{at}: LOOP_MERGE has no effect: {by} unrolls the loops in there")
 
 
 def _why_kept(loop: LoopPlan, *, constant: bool) -> str:
