@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-__all__ = ["adder", "comparison", "selection", "shifter"]
+__all__ = ["adder", "comparison", "division", "product", "selection", "shifter"]
 
 _Points = Sequence[tuple[int, float]]
 _ADDER: _Points = ((2, 1.56), (4, 1.73), (8, 1.91), (12, 1.54), (16, 2.07), (32, 2.55), (64, 3.52),
@@ -19,6 +19,12 @@ _COMPARISON: _Points = ((1, 0.9), (3, 1.13), (4, 1.3), (8, 1.55), (16, 2.42), (3
 _SELECTION: _Points = ((1, 0.99), (4, 1.02), (8, 1.24), (10, 0.69), (12, 0.69), (16, 0.8),
                        (20, 0.7), (24, 0.69), (28, 0.83), (32, 0.69), (64, 1.48),
                        (128, 1.9))  # fmt: skip
+_DIVISION: _Points = ((3, 2.23), (4, 2.36), (5, 3.2), (7, 4.21), (8, 4.38), (9, 3.74), (11, 3.22),
+                      (14, 3.61), (24, 3.91), (32, 4.13), (48, 4.55), (64, 5.07))  # fmt: skip
+#: By the wider of two factors, and by it where a directive keeps the product in logic.
+_PRODUCT: _Points = ((2, 1.34), (3, 1.62), (4, 2.34), (5, 3.49), (7, 3.74), (8, 4.17), (9, 4.35),
+                     (10, 4.52), (11, 5.63), (16, 5.58), (32, 5.58))  # fmt: skip
+_BOUND: _Points = ((2, 2.09), (3, 3.22), (4, 4.34), (5, 4.86), (8, 6.42), (32, 14.98))
 _SHIFTER: _Points = ((4, 2.12), (10, 2.39), (16, 3.98), (32, 4.42), (54, 4.61), (128, 4.89))
 
 
@@ -30,6 +36,16 @@ def adder(bits: int) -> float:
 def comparison(bits: int) -> float:
     """Return the ns of a comparison of two integers."""
     return _between(_COMPARISON, bits)
+
+
+def division(bits: int) -> float:
+    """Return the ns of a stage of a divider."""
+    return _between(_DIVISION, bits)
+
+
+def product(bits: int, *, bound: bool = False) -> float:
+    """Return the ns of a product in logic, by the wider factor; of one that is bound to logic."""
+    return _between(_BOUND if bound else _PRODUCT, bits)
 
 
 def selection(bits: int) -> float:

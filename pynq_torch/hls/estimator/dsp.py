@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import ceil
 
 from .cost import Cost
-from .delays import adder
+from .delays import adder, product
 from .target import Target
 
 __all__ = ["constant_product", "multiplier", "signed_digits"]
@@ -34,6 +34,8 @@ def signed_digits(number: int) -> int:
     return (number ^ 3 * number).bit_count()
 
 
+#: Bits of the wider factor up to which any product is in logic.
+_WIDE = 10
 #: The releases of Vitis HLS that finish wide products in logic, to save DSP blocks; the next ones.
 _IN_LOGIC, _WHOLE = 2021.0, 2023.0
 #: The first release of Vivado HLS with three DSP blocks, not four, in a 32-bit product of stages.
@@ -94,9 +96,10 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
     if beside and target.tool == "vitis":
         blocks = 1
     old = target.tool == "vivado" and _OLD[0] <= target.release < _OLD[1]
-    if (small <= 4 or large <= 10) and not old:
+    if (small <= 4 or large <= _WIDE) and not old:
         wide = small > 4 and small * large >= _LEAST_MAC
-        return Cost(0, target.speed * (1.9 + 0.22 * min(small, large)), core="mul", mac=wide)
+        wider = product(large) if large <= _WIDE else 1.9 + 0.22 * small
+        return Cost(0, target.speed * wider, core="mul", mac=wide)
     whole = {32: 3, 64: 10 if target.tool == "vitis" else 16}
     if small > 17 and large > 17:
         ways = ((small, large), (large, small))

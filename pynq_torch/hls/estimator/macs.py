@@ -37,7 +37,7 @@ def join_products(region: Region) -> None:
     for node in region.nodes:
         if node.item.op not in ("add", "sub"):
             continue
-        if any(id(other.through_wires()[-1]) in sums for other, _ in node.before):
+        if vivado and any(id(other.through_wires()[-1]) in sums for other, _ in node.before):
             continue  # a chain of sums would be longer by a cycle for each
         if width_of(node.item.name, region.function, node.item.type) > _WIDTH:
             continue

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 
 from .cost import Cost
-from .delays import adder, comparison, selection, shifter
+from .delays import adder, comparison, division, selection, shifter
 from .dsp import constant_product, multiplier, signed_digits
 from .floats import (
     FAST_PRODUCT_BLOCKS,
@@ -264,7 +264,7 @@ def _integer(item: Instruction, function: Function, target: Target) -> Cost:
 
 def divider(bits: int, target: Target) -> Cost:
     """Return what a divider of integers costs."""
-    part = 0.6 * target.budget
+    part = min(target.speed * division(bits), target.budget)
     return Cost(bits + 3, part, part, core="div", widths=f"{bits}x{bits}")
 
 

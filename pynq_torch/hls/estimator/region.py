@@ -20,6 +20,7 @@ from .cost import Cost
 from .decided import Decided, decided, is_with, together_with
 from .effort import EACH, Effort
 from .fifos import Fifos
+from .flat import select_counters
 from .ir import Block, Function, Instruction, Loop
 from .luts import join_logic
 from .macs import join_products
@@ -121,6 +122,7 @@ class Region:
         join_products(self)
         join_logic(self)
         join_sums(self)
+        select_counters(self)
         self.fifos.after_reads(self)
         self.rewritten = rewritten(self)
 
