@@ -47,6 +47,8 @@ def cost_of_access(region: Region, node: Node, access: Access) -> Cost:
 def _bus(region: Region, node: Node, access: Access) -> Cost:
     full = 0.85 * region.target.budget
     if region.is_pipeline and not is_single(region, node.item, access):
+        address = region.by_value.get(node.item.operands[-1])  # that of the first word, before it
+        node.before = [(other, gap) for other, gap in node.before if other is not address]
         return Cost(0 if access.write else 1, full if access.write else 0.0, full)
     if is_one_of_many(region, node.item, access):
         node.before.clear()  # its address is that of the first word, before the loop
@@ -125,7 +127,7 @@ def remainders(region: Region, node: Node, access: Access) -> list[Node]:
             item = replace(node.item, op="urem", name="", text="", operands=[], incoming={})
             divided = type(node)(item, divider(bits, region.target))
             pointer = region.by_value.get(node.item.operands[-1])
-            divided.before = [(pointer, 0)] if pointer is not None else []
+            divided.before = [*pointer.before] if pointer is not None else []
             region.remainders[key] = divided
             found.append(divided)
         is_late = access.write or region.target.tool == "vivado"

@@ -10,14 +10,14 @@ from .operators import constant_in, width_of
 if TYPE_CHECKING:
     from .region import Node, Region
 
-__all__ = ["join_products"]
+__all__ = ["FIRST_NS", "SUM_NS", "join_products"]
 
 #: Bits that the adder of a DSP block has (UG479).
 _WIDTH = 48
 #: The wider number that a block of UltraScale+ parts multiplies (UG579).
 _WIDEST = 27
 #: ns of the first stage of such a product and of its sum, with all registers used.
-_FIRST_NS, _SUM_NS = 1.05, 2.1
+FIRST_NS, SUM_NS = 1.05, 2.1
 #: ns of the product and of the sum without registers.
 _PRODUCT_NS, _PLUS_NS = 3.36, 3.02
 
@@ -52,8 +52,8 @@ def join_products(region: Region) -> None:
                 product.cost = replace(product.cost, latency=0, delay=_PRODUCT_NS * speed)
                 node.cost = replace(node.cost, delay=_PLUS_NS * speed, core="mac")
             else:
-                product.cost = replace(product.cost, latency=2, delay=0.0, entry=_FIRST_NS)
-                time = _SUM_NS * speed
+                product.cost = replace(product.cost, latency=2, delay=0.0, entry=FIRST_NS)
+                time = SUM_NS * speed
                 node.cost = replace(node.cost, latency=1, delay=time, entry=time, core="mac")
             sums.add(id(node))
             break

@@ -28,6 +28,7 @@ from .memory import Arrays
 from .operators import cost_of
 from .order import may_skip
 from .place import Place, own_place
+from .rows import compute_rows
 from .target import Target
 from .three import join_sums
 from .words import rewritten, same_word
@@ -122,6 +123,7 @@ class Region:
         join_products(self)
         join_logic(self)
         join_sums(self)
+        compute_rows(self)
         select_counters(self)
         self.fifos.after_reads(self)
         self.rewritten = rewritten(self)

@@ -1,0 +1,165 @@
+"""Addresses of arrays with rows, as Vitis HLS computes them: an index times the words of a row.
+
+It goes from index to index. Rows of a power of two are wires, and their sum an adder; of two such
+powers (3, 5, 6, 7, ...) product and sum are one adder of three numbers (2,684 addresses in public
+schedules of Vivado HLS 2018 and Vitis HLS 2020 to 2025, against 1,133 with two adders); other
+rows are a product, which a DSP block takes with the sum behind it (1,684) unless several columns
+of a row are read. Vivado HLS adds to a register where a loop counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from .array import along
+from .cost import Cost
+from .delays import adder
+from .dsp import multiplier, signed_digits
+from .macs import FIRST_NS, SUM_NS
+from .operators import width_of
+from .three import delay_of
+
+if TYPE_CHECKING:
+    from .array import Access
+    from .region import Node, Region
+
+__all__ = ["compute_rows"]
+
+_INDEX = re.compile(r", i\d+ (%[^ ,]+|-?\d+)")
+#: Bits of an index of which nothing is known.
+_ANY_BITS = 32
+#: Bits times bits from which a product with a sum behind it is in a DSP block, by a constant.
+_LEAST = 27
+
+#: The indices up to a row, and its words.
+_Row = tuple[tuple[object, ...], int]
+
+
+@dataclass(frozen=True)
+class _Index:
+    """An index of an address: its name or number, what it is of, and the words it counts in."""
+
+    name: str
+    key: object
+    words: int
+    #: Whether it changes in the region.
+    varies: bool
+
+
+@dataclass
+class _Address:
+    """An address that a region computes."""
+
+    node: Node
+    indices: list[_Index]
+    bits: int
+
+    def rows(self) -> dict[int, _Row]:
+        """Return before which index it is multiplied, and what of it by what."""
+        keys = tuple(one.key for one in self.indices)
+        varies = [at for at, one in enumerate(self.indices) if one.varies]
+        return {
+            at: (keys[:at], one.words)
+            for at, one in enumerate(self.indices)
+            if signed_digits(one.words) > 2 and varies and varies[0] < at
+        }
+
+
+def compute_rows(region: Region) -> None:
+    """Give the addresses of a region's accesses the time and the DSP blocks of their products."""
+    if region.target.tool != "vitis":
+        return
+    found = {id(one.node): one for one in _addresses(region)}
+    columns: dict[_Row, set[object]] = defaultdict(set)
+    for one in found.values():
+        keys = tuple(index.key for index in one.indices)
+        for at, row in one.rows().items():
+            columns[row].add(keys[at:])
+    made: list[Node] = []
+    products: dict[_Row, Node] = {}
+    for node in region.nodes:
+        address = found.get(id(node))
+        if address is not None:
+            for at, row in address.rows().items():
+                if row not in products:
+                    products[row] = _product(region, address, at, alone=len(columns[row]) == 1)
+                    made.append(products[row])
+            _cost(region, address, products)
+        made.append(node)
+    region.nodes = made
+
+
+def _addresses(region: Region) -> list[_Address]:
+    found = []
+    for node in region.nodes:
+        if node.access is None or node.joined or not node.item.operands:
+            continue
+        gep = region.by_value.get(node.item.operands[-1])
+        waits = gep is not None and any(other is gep for other, _ in node.before)
+        if gep is None or gep.item.op != "getelementptr" or not waits:
+            continue
+        indices = _indices(region, gep, node.access)
+        if len(indices) > 1:
+            bits = max(node.access.array.words - 1, 1).bit_length()
+            found.append(_Address(gep, indices, bits))
+    return found
+
+
+def _indices(region: Region, gep: Node, access: Access) -> list[_Index]:
+    """Return the indices of an address within its memory; none where it is of a struct's member."""
+    names, sizes = _INDEX.findall(gep.item.text), access.array.dimensions
+    arrays = gep.item.text.partition(", ptr ")[0].count("[")
+    if len(sizes) < 2 or len(names) < len(sizes) or len(names) != arrays + 1:
+        return []
+    cuts, parts = access.array.cuts(), along(access.address, access.array)
+    found = []
+    for at, (name, size) in enumerate(zip(names[-len(sizes) :], sizes, strict=True)):
+        kind, factor = cuts.get(at, ("", 1))
+        constant, steps, is_odd = parts[at]
+        if kind == "complete":
+            continue  # it chooses the memory
+        key: object = name
+        if not is_odd and kind in ("", "cyclic") and not any(n % factor for n in steps.values()):
+            key = constant // factor, tuple(sorted(steps.items()))
+        found.append(_Index(name, key, ceil(size / factor), name in region.by_value))
+    return found
+
+
+def _product(region: Region, address: _Address, at: int, *, alone: bool) -> Node:
+    """Return what multiplies the indices before one, in a block with the sum if it is `alone`."""
+    names = [one.name for one in address.indices[:at] if one.name[0] == "%"]
+    bits = sum(width_of(name, region.function, f"i{_ANY_BITS}") for name in names)
+    own = address.indices[at].words.bit_length()
+    cost = multiplier(min(bits, own), max(bits, own), region.target, bits + own)
+    adds = address.indices[at].name != "0"
+    if alone and adds and (cost.dsp == 1 or (not cost.dsp and bits * own >= _LEAST)):
+        cost = Cost(2, 0.0, FIRST_NS, dsp=1, core="mul")
+    item = replace(address.node.item, op="mul", text="", operands=[])
+    node = type(address.node)(item, replace(cost, widths=f"{own}x{bits}"))
+    node.before = [(region.by_value[name], 0) for name in names if name in region.by_value]
+    return node
+
+
+def _cost(region: Region, address: _Address, products: dict[_Row, Node]) -> None:
+    """Set what is left of an address behind its products."""
+    target, gep, rows = region.target, address.node, address.rows()
+    plain, cost = target.speed * adder(address.bits), Cost()
+    is_sum, varies = False, False
+    for at, index in enumerate(address.indices):
+        adds, digits = index.name != "0", signed_digits(index.words)
+        if at in rows:
+            product, taken = products[rows[at]], target.speed * SUM_NS
+            gep.before.append((product, 0))
+            in_block = product.cost.latency == 2 and not product.cost.delay
+            cost = Cost(1, taken, taken, core="mac") if in_block else Cost(0, plain if adds else 0)
+        elif varies and digits == 2:
+            more = delay_of(address.bits, target) if adds else plain
+            cost = replace(cost, delay=cost.delay + more)
+        elif (is_sum and index.varies) or (varies and index.name[0] == "%"):
+            cost = replace(cost, delay=cost.delay + plain)
+        is_sum, varies = is_sum or adds, varies or index.varies
+    gep.cost = cost
