@@ -82,13 +82,8 @@ def compute_rows(region: Region) -> None:
     made: list[Node] = []
     products: dict[_Row, Node] = {}
     for node in region.nodes:
-        address = found.get(id(node))
-        if address is not None:
-            for at, row in address.rows().items():
-                if row not in products:
-                    products[row] = _product(region, address, at, alone=len(columns[row]) == 1)
-                    made.append(products[row])
-            _cost(region, address, products)
+        if (address := found.get(id(node))) is not None:
+            made += _computed(region, address, columns, products)
         made.append(node)
     region.nodes = made
 
@@ -129,7 +124,48 @@ def _indices(region: Region, gep: Node, access: Access) -> list[_Index]:
     return found
 
 
-def _product(region: Region, address: _Address, at: int, *, alone: bool) -> Node:
+def _computed(
+    region: Region, address: _Address, columns: dict[_Row, set[object]], products: dict[_Row, Node]
+) -> list[Node]:
+    """Let an address wait for its last sum; return what it needs before, less what is there."""
+    rows = address.rows()
+    made: list[Node | None] = []
+    before: Node | None = None
+    sums = False
+    for at, index in enumerate(address.indices):
+        own = region.by_value.get(index.name)
+        if (row := rows.get(at)) is not None:
+            known = products.get(row)
+            before = products[row] = known or _product(
+                region, address, at, before, alone=len(columns[row]) == 1
+            )
+            made.append(None if known else before)
+        cost = _sum(region, address, at, before, sums=sums)
+        sums = sums or index.name != "0"
+        if cost is None:
+            before = before or own
+            continue
+        step = _step(address.node, "add", cost, before, own)
+        before = step
+        made.append(step)
+    gep, names = address.node, {index.name for index in address.indices}
+    indices = [region.by_value[name] for name in names if name in region.by_value]
+    gep.before = [(one, gap) for one, gap in gep.before if one not in indices]
+    gep.cost = Cost()
+    if before is not None:
+        gep.before.append((before, 0))
+    return [one for one in made if one is not None]
+
+
+def _step(gep: Node, op: str, cost: Cost, *before: Node | None) -> Node:
+    node = type(gep)(replace(gep.item, op=op, text="", operands=[]), cost)
+    node.before = [(one, 0) for one in before if one is not None]
+    return node
+
+
+def _product(
+    region: Region, address: _Address, at: int, before: Node | None, *, alone: bool
+) -> Node:
     """Return what multiplies the indices before one, in a block with the sum if it is `alone`."""
     names = [one.name for one in address.indices[:at] if one.name[0] == "%"]
     bits = sum(width_of(name, region.function, f"i{_ANY_BITS}") for name in names)
@@ -138,28 +174,24 @@ def _product(region: Region, address: _Address, at: int, *, alone: bool) -> Node
     adds = address.indices[at].name != "0"
     if alone and adds and (cost.dsp == 1 or (not cost.dsp and bits * own >= _LEAST)):
         cost = Cost(2, 0.0, FIRST_NS, dsp=1, core="mul")
-    item = replace(address.node.item, op="mul", text="", operands=[])
-    node = type(address.node)(item, replace(cost, widths=f"{own}x{bits}"))
-    node.before = [(region.by_value[name], 0) for name in names if name in region.by_value]
-    return node
+    return _step(address.node, "mul", replace(cost, widths=f"{own}x{bits}"), before)
 
 
-def _cost(region: Region, address: _Address, products: dict[_Row, Node]) -> None:
-    """Set what is left of an address behind its products."""
-    target, gep, rows = region.target, address.node, address.rows()
-    plain, cost = target.speed * adder(address.bits), Cost()
-    is_sum, varies = False, False
-    for at, index in enumerate(address.indices):
-        adds, digits = index.name != "0", signed_digits(index.words)
-        if at in rows:
-            product, taken = products[rows[at]], target.speed * SUM_NS
-            gep.before.append((product, 0))
-            in_block = product.cost.latency == 2 and not product.cost.delay
-            cost = Cost(1, taken, taken, core="mac") if in_block else Cost(0, plain if adds else 0)
-        elif varies and digits == 2:
-            more = delay_of(address.bits, target) if adds else plain
-            cost = replace(cost, delay=cost.delay + more)
-        elif (is_sum and index.varies) or (varies and index.name[0] == "%"):
-            cost = replace(cost, delay=cost.delay + plain)
-        is_sum, varies = is_sum or adds, varies or index.varies
-    gep.cost = cost
+def _sum(
+    region: Region, address: _Address, at: int, before: Node | None, *, sums: bool
+) -> Cost | None:
+    """Return what it costs to add an index to those before it; None where nothing is done.
+
+    `before` is what makes these in the region, and `sums` says whether there are any.
+    """
+    target, index = region.target, address.indices[at]
+    plain = target.speed * adder(address.bits)
+    if before is not None and before.item.op == "mul" and before.cost.dsp and index.name != "0":
+        taken = target.speed * SUM_NS
+        in_block = before.cost.latency == 2 and not before.cost.delay
+        return Cost(1, taken, taken, core="mac") if in_block else Cost(0, plain)
+    if before is not None and signed_digits(index.words) == 2:
+        both = delay_of(address.bits, target)
+        return Cost(0, both if index.name != "0" else plain)
+    adds = index.varies if before is None else index.name[0] == "%" or before.item.op == "mul"
+    return Cost(0, plain) if sums and adds and index.name != "0" else None
