@@ -200,6 +200,70 @@ def test_lint_takes_what_an_estimate_says_of_directives(tmp_path: Path) -> None:
     assert "dataflow" in {one.rule for one in hls.lint(source, "k") if one.line == 6}
 
 
+LARGE = """
+static void fill(const int a[2048], int t[2048]) {
+    l: for (int i = 0; i < 2048; ++i) t[i] = a[i];
+}
+static void take(const int t[2048], int b[2048]) {
+    l: for (int i = 0; i < 2048; ++i) b[i] = t[WHERE];
+}
+void k(const int a[2048], int b[2048]) {
+#pragma HLS DATAFLOW
+    int t[2048];
+STREAM
+    fill(a, t);
+    take(t, b);
+}
+"""
+STRUCT = """
+struct Picture { int red[2048], blue[2048]; };
+void fill(const int a[2048], Picture *t) {
+#pragma HLS INLINE off
+    l: for (int i = 0; i < 2048; ++i) { t->red[i] = a[i]; t->blue[i] = 2 * a[i]; }
+}
+void take(Picture *t, int b[2048]) {
+#pragma HLS INLINE off
+    l: for (int i = 0; i < 2048; ++i) b[i] = t->red[i] + t->blue[i];
+}
+void k(const int a[2048], int b[2048]) {
+#pragma HLS DATAFLOW
+    Picture t;
+    fill(a, &t);
+    take(&t, b);
+}
+"""
+FIFO, PLAIN = "config_dataflow -default_channel fifo -fifo_depth 2", LARGE.replace("WHERE", "i")
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "is_fifo", "blocks"),
+    [
+        (PLAIN.replace("STREAM", ""), "config_dataflow -fifo_depth 2", False, 4),
+        (PLAIN.replace("STREAM", ""), "config_dataflow -default_channel pingpong", False, 4),
+        (PLAIN.replace("STREAM", ""), FIFO, True, 0),
+        (PLAIN.replace("STREAM", ""), "config_dataflow -default_channel fifo", True, 4),
+        (PLAIN.replace("STREAM", "#pragma HLS STREAM variable=t off"), FIFO, False, 4),
+        (LARGE.replace("WHERE", "2047 - i").replace("STREAM", ""), FIFO, False, 4),
+        (STRUCT, "", False, 8),
+        (STRUCT, FIFO, True, 0),
+    ],
+)
+@pytest.mark.parametrize("file", ["script.tcl", "directives.tcl"])
+def test_arrays_between_processes_are_fifos_where_a_script_says_so(
+    tmp_path: Path, text: str, said: str, is_fifo: bool, blocks: int, file: str
+) -> None:
+    source, folder = tmp_path / "k.cpp", tmp_path / "solution1"
+    folder.mkdir()
+    source.write_text(text)
+    (folder / "directives.tcl").write_text("set_directive_pipeline fill/l\n")
+    (folder / file).write_text(f"set_directive_pipeline fill/l\n{said}\n")
+    found = hls.estimate(source, "k", directives=folder / "directives.tcl", tool="vivado-2018.1")
+    assert (found.begins[1] == 3) == is_fifo and found.resources["BRAM_18K"] == blocks
+    refused = [one for one in found.warnings if "write STREAM off" in one]
+    assert len(refused) == ("2047" in text and "- i" in text)
+    assert all(f"{file}:2: STREAM of t is refused" in one for one in refused)
+
+
 # ---- scalars that one process hands to the next ------------------------------------------------
 
 SCALAR = """

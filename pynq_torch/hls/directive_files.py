@@ -10,7 +10,14 @@ from .directives import Pragma, config_lines, tcl_words
 from .lint_tree import Directive, Problem, Program
 from .spelling import MODES, nearest
 
-__all__ = ["added", "directives_of", "divides_arrays", "misspelt_settings", "not_followed"]
+__all__ = [
+    "added",
+    "default_fifo",
+    "directives_of",
+    "divides_arrays",
+    "misspelt_settings",
+    "not_followed",
+]
 
 #: Directives of something with a name: the option that says it where the name does not stand alone.
 _NAMED_BY = {
@@ -129,6 +136,25 @@ def divides_arrays(path: Path | str | None) -> tuple[bool, list[Problem]]:
                 continue
             problems.append((file, number, "pragma", f"config_array_partition {said}"))
     return divides, problems
+
+
+def default_fifo(path: Path | str | None) -> tuple[str, int, int] | None:
+    """Return file, line and depth of what makes arrays between processes FIFOs, None by default.
+
+    ``config_dataflow -default_channel fifo -fifo_depth 2`` (UG902, UG1399) does, in the file or in
+    the script of its solution. A depth of 0 is that of the array.
+    """
+    found, depth = None, 0
+    beside = [] if path is None else [Path(path), Path(path).with_name("script.tcl")]
+    for one in dict.fromkeys(beside):
+        for file, number, name, options in _settings(one) if one.is_file() else ():
+            if name != "dataflow":
+                continue
+            if (channel := options.get("default_channel", "").lower()) in ("fifo", "pingpong"):
+                found = (file, number) if channel == "fifo" else None
+            if (said := options.get("fifo_depth", "")).isdigit():
+                depth = int(said)
+    return (*found, depth) if found is not None else None
 
 
 def _named(name: str, bare: Sequence[str], options: Mapping[str, str]) -> list[str]:

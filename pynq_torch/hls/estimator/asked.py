@@ -122,6 +122,8 @@ class ArrayPlan:
     depth: int | None = None
     #: File and line of the STREAM that makes it a FIFO.
     streamed: tuple[str, int] = ("", 0)
+    #: Whether STREAM says that it stays a memory.
+    pingpong: bool = False
 
 
 @dataclass(eq=False)
@@ -167,6 +169,8 @@ class FunctionPlan:
     plain: frozenset[str] = frozenset()
     #: Variables that are there before the first call.
     static: frozenset[str] = frozenset()
+    #: File, line and depth of what makes its channels FIFOs where no STREAM names them.
+    channels: tuple[str, int, int] | None = None
     #: Inlined because a pipeline calls it.
     swallowed: bool = False
 
@@ -338,7 +342,8 @@ def _of_variable(plan: ArrayPlan, item: Directive, constants: Constants) -> None
     number, options = constants.number, item.options
     if item.name == "stream":
         if _is_off(item) or options.get("type", "fifo").lower() != "fifo":
-            return  # it stays a memory, as all are that STREAM does not name
+            plan.pingpong = True
+            return
         plan.depth, plan.kind = number(options.get("depth")), "fifo"
         plan.streamed = item.pragma.file, item.pragma.line
     elif item.name in ("array_partition", "array_reshape"):

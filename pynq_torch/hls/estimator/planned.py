@@ -50,7 +50,7 @@ _METHODS = (CursorKind.CONSTRUCTOR, CursorKind.CXX_METHOD)
 
 def make_plan(
     programs: Iterable[tuple[Program, Constants]], text: str, top: str, entry: str, tool: str, *,
-    automatic: bool = True, buses: bool = False,
+    automatic: bool = True, buses: bool = False, channels: tuple[str, int, int] | None = None,
 ) -> Plan:  # fmt: skip
     """Return what the directives in the scopes of programs ask for.
 
@@ -67,6 +67,8 @@ def make_plan(
     automatic, buses : bool
         Whether Vitis HLS pipelines loops by itself; whether arguments that are arrays or pointers
         are ports of m_axi unless INTERFACE speaks of them, as in Vitis's flow (UG1399).
+    channels : tuple of str, int and int, optional
+        File, line and depth of what makes arrays between processes FIFOs unasked.
 
     Raises
     ------
@@ -80,6 +82,7 @@ def make_plan(
     if buses and tool == "vitis":
         plan.default_to_buses()
     for made in plans.made.values():
+        made.plan.channels = channels
         for variable, file, line in lines_of(made.scope.node, made.plan.bindings):
             known = plan.bindings.setdefault((file, line), [])
             known += [one for one in made.plan.bindings[variable] if one not in known]

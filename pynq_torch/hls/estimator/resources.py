@@ -35,9 +35,8 @@ def block_rams(
     """
     total = 0
     for array in arrays:
-        total += sum(
-            _memory(*one, is_dual=False, doubled=False, asked=False) for one in array.inner
-        )
+        is_fifo = array in channels and array.plan.kind == "fifo"
+        total += sum(_inner(*one, array, is_fifo=is_fifo) for one in array.inner)
         words = array.plan.depth or 2 if array.kind == "stream" else array.words
         if array.kind not in ("memory", "stream") or not array.local or not words:
             continue
@@ -53,7 +52,7 @@ def block_rams(
         if array.kind == "stream":
             total += memories * _fifo(depth, width)
             continue
-        if array in channels and array.plan.kind == "fifo":  # as deep as STREAM says, or whole
+        if is_fifo:  # as deep as STREAM says, or whole
             total += memories * _fifo(array.plan.depth or depth, width)
             continue
         doubled = array in channels and target.tool == "vitis"
@@ -63,6 +62,13 @@ def block_rams(
         both = array in channels and 0 < target.release < _ONE_HALF
         total += memories * one * ports.copies(array) * (2 if both else 1)
     return total
+
+
+def _inner(depth: int, width: int, array: Array, *, is_fifo: bool) -> int:
+    """Return the blocks of an array in a struct that is handed over as a whole."""
+    if is_fifo:
+        return _fifo(array.plan.depth or depth, width)
+    return _memory(depth, width, is_dual=False, doubled=False, asked=False)
 
 
 def _memory(depth: int, width: int, *, is_dual: bool, doubled: bool, asked: bool) -> int:

@@ -16,7 +16,13 @@ from pynq_torch.errors import InterfaceError, KernelBuildError
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..directive_files import added, divides_arrays, misspelt_settings, not_followed
+from ..directive_files import (
+    added,
+    default_fifo,
+    divides_arrays,
+    misspelt_settings,
+    not_followed,
+)
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Problem, Program
 from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
@@ -215,9 +221,10 @@ def _plan(
         said += settle_values(programs, paths, include_dirs, defines, folder, whose)
     text = compiler.linked(folder, len(paths))
     entry, words = compiler.instance_in(text), defaults_of(paths[0], directives)
+    channels = default_fifo(directives)
 
     def planned(module: str) -> Plan:
-        return make_plan(programs, module, top, entry, whose, **words)
+        return make_plan(programs, module, top, entry, whose, channels=channels, **words)
 
     plan = planned(text)
     plan.warnings += said

@@ -29,7 +29,8 @@ __all__ = ["keep_order", "warn_of_ports"]
 
 
 def keep_order(body: Body, processes: Sequence[Process]) -> None:
-    """Leave arrays memories that STREAM names and that no FIFO can be, with a warning."""
+    """Leave arrays memories that are to be FIFOs and that none can be, with a warning."""
+    default = _follow_default(body, processes)
     for base, array in body.arrays.streamed():
         using = [p for p in processes if base in set().union(*used_by(body, p.what))]
         if len(using) != 2:
@@ -37,12 +38,32 @@ def keep_order(body: Body, processes: Sequence[Process]) -> None:
         passed = [_passed(body, process.what, base, array) for process in using]
         if why := _disorder(passed, [process.name for process in using]):
             file, line = array.plan.streamed
+            mend = "leave STREAM out" if array.plan.streamed != default else "write STREAM off"
             body.kernel.plan.warn(
                 f"{shown(Path(file))}:{line}: STREAM of {array.name} is refused: {why}, and a FIFO "
-                "is read in the order of its writes; leave STREAM out, so that it stays a "
-                "ping-pong memory"
+                f"is read in the order of its writes; {mend}, so that it stays a ping-pong memory"
             )
             array.plan = replace(array.plan, kind="", depth=None)
+
+
+def _follow_default(body: Body, processes: Sequence[Process]) -> tuple[str, int] | None:
+    """Make what one process writes and one behind it reads a FIFO where that is the default.
+
+    Return where that is said: STREAM need not name these arrays.
+    """
+    if body.plan is None or body.plan.channels is None:
+        return None
+    file, line, depth = body.plan.channels
+    users = [used_by(body, process.what) for process in processes]
+    for base in sorted(set().union(*(writes for _, writes in users))):
+        array, plan = body.arrays.array(base), body.arrays.array(base).plan
+        writers = [n for n, (_, writes) in enumerate(users) if base in writes]
+        readers = [n for n, (reads, _) in enumerate(users) if base in reads and n not in writers]
+        goes_on = len(writers) == len(readers) == 1 and writers < readers
+        is_memory = array.local and (array.kind == "memory" or bool(array.inner))
+        if goes_on and is_memory and not (plan.kind or plan.pingpong):
+            array.plan = replace(plan, kind="fifo", depth=depth or None, streamed=(file, line))
+    return file, line
 
 
 def warn_of_ports(body: Body) -> None:
