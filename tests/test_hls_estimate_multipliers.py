@@ -233,3 +233,29 @@ def test_the_place_before_is_computed_in_the_bits_of_the_counter(tmp_path: Path)
     """LLVM widens `i - 1` to 64 bits: of 32 it would take a cycle of its own at 5 ns."""
     found = estimate_of(tmp_path, BACKWARDS, clock=5, part=ZYNQ, tool="vivado-2020.1")
     assert loop_of(found, "loop").iteration_latency == (3, 3)
+
+
+TURNS = """
+#include <ap_fixed.h>
+typedef ap_fixed<16, 4> word;
+void k(word angle, word *sine) {
+    word x = 1.25, y = 0.125, left = angle, step = 0.5;
+    l: for (int i = 0; i < 8; ++i) {
+#pragma HLS PIPELINE
+        int way = left < 0 ? WAYS;
+        word next = x - ((way * y) >> i);
+        y = y + ((way * x) >> i);
+        x = next;
+        left = left - way * step;
+        step = step >> 1;
+    }
+    *sine = y;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vivado-2016.2", "vivado-2019.1", "vitis-2022.1"])
+def test_a_product_with_a_sign_is_a_choice(tmp_path: Path, tool: str) -> None:
+    one = estimate_of(tmp_path, TURNS.replace("WAYS", "-1 : 1"), tool)
+    other = estimate_of(tmp_path, TURNS.replace("WAYS", "-1171 : 1437"), tool)
+    assert one.resources["DSP"] == 0 and (other.resources["DSP"] or 0) >= 3
