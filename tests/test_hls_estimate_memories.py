@@ -817,3 +817,19 @@ def test_of_a_simple_dual_port_memory_one_port_reads(tmp_path: Path) -> None:
     interval, why = made("RAM_S2P_BRAM", both)
     assert interval == 2 and "ask for RAM_T2P_BRAM, not RAM_S2P_BRAM" in why
     assert made("RAM_S2P_BRAM", "t[i + 1] = 3 * a[i]; b[i] = t[i];")[0] == 1
+
+
+@pytest.mark.parametrize(("bits", "blocks"), [(20, 2), (32, 2), (34, 2), (40, 3), (72, 4)])
+def test_an_array_of_a_file_has_as_many_bits_as_its_type(
+    tmp_path: Path, bits: int, blocks: int
+) -> None:
+    """Also where another function names it, and an array of another file's scope is as wide."""
+    text = f"""
+#include <ap_int.h>
+namespace kept {{ static ap_int<{bits}> lines[1024]; }}
+static void add(int at) {{ kept::lines[at] += at; }}
+void k(const int at[64]) {{
+    l: for (int i = 0; i < 64; ++i) add(at[i]);
+}}
+"""
+    assert _blocks(tmp_path, text, "vivado-2018.1") == blocks

@@ -149,6 +149,8 @@ class FunctionPlan:
     dimensions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     #: Bytes of an element of each array, and the bits that are used of them.
     words: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: The same of arrays outside of functions that it names.
+    outside: dict[str, tuple[int, int]] = field(default_factory=dict)
     #: Of each struct that is taken apart, and those in it, the byte where a member is -> its name;
     #: and the file and line where its type is.
     members: dict[str, dict[int, str]] = field(default_factory=dict)

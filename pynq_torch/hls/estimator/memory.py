@@ -180,7 +180,7 @@ class Arrays:
             size = size if typed else bytes_written
         elif not size or (base in self._function.arguments):
             size = accessed or 4
-        bits = bits or size * 8
+        bits = bits or self._bits_outside(base, name, size) or size * 8
         local = bool(kind)
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
         array.static = base[0] == "@"
@@ -195,6 +195,11 @@ class Arrays:
         if array.kind == "scalar" and local:
             array.inner = self._inner(kind)
         return array
+
+    def _bits_outside(self, base: str, name: str, size: int) -> int:
+        """Return the bits of an element of an array outside of functions, 0 where not known."""
+        written = (one.outside.get(name) for one in self._all if base[0] == "@")
+        return next((bits for number, bits in filter(None, written) if number == size), 0)
 
     def _inner(self, kind: str) -> list[tuple[int, int]]:
         """Return words and bits of the arrays in a struct: each is a memory of its own."""

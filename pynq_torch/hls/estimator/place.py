@@ -204,7 +204,9 @@ def plain_name(base: str) -> str:
     if match := re.match(r"^_ZZ.*E(\d+)(\D\w*)$", name):
         return match[2][: int(match[1])]
     if match := re.match(r"^_Z(?:N\w*?|L)?(\d+)(\D\w*)$", name):
-        return match[2][: int(match[1])]
+        inner = match[2][int(match[1]) :]  # of a namespace or a class
+        deeper = re.match(r"L?\d", inner) if name.startswith("_ZN") else None
+        return plain_name(f"_ZN{inner}") if deeper else match[2][: int(match[1])]
     if base.startswith("@"):  # C writes FUNCTION.VARIABLE, and __const.FUNCTION.VARIABLE
         parts = [part for part in name.split(".") if part and not part.isdigit()]
         return parts[-1] if parts else name

@@ -242,9 +242,20 @@ def _function(scope: Scope, place: Place) -> FunctionPlan:
         is_open = is_open_array(child.type.get_canonical())
         if size > 0 and (dimensions or is_open or child.type.get_pointee().get_size() > 0):
             function.words.setdefault(child.spelling, (size, bits))
+    for named in (one.referenced for one in walk(node) if one.kind == CursorKind.DECL_REF_EXPR):
+        if named is not None and named.kind == CursorKind.VAR_DECL and _is_outside(named):
+            dimensions, size, bits = dimensions_of(named)
+            if dimensions and size > 0:
+                function.outside[named.spelling] = size, bits
     if node.kind in _METHODS:
         _note_members(function, "this", node.semantic_parent.type, False)
     return function
+
+
+def _is_outside(variable: Cursor) -> bool:
+    """Whether a variable is of a file or a namespace."""
+    kind = variable.semantic_parent.kind
+    return kind in (CursorKind.TRANSLATION_UNIT, CursorKind.NAMESPACE)
 
 
 def _note_members(function: FunctionPlan, variable: str, kind: Type, is_argument: bool) -> None:
