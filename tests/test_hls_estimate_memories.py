@@ -819,6 +819,26 @@ def test_of_a_simple_dual_port_memory_one_port_reads(tmp_path: Path) -> None:
     assert made("RAM_S2P_BRAM", "t[i + 1] = 3 * a[i]; b[i] = t[i];")[0] == 1
 
 
+COUNTS = """
+#include <ap_int.h>
+typedef ap_uint<180> row_t;
+static row_t rows[512];
+void k(const int at[64]) {
+#pragma HLS RESOURCE variable=rows core=CORE
+    l: for (int i = 0; i < 64; ++i) rows[at[i]] += 1;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("core", "blocks"), [("RAM_2P_BRAM", 5), ("RAM_T2P_BRAM", 10)]
+)  # 36 and 18 bits wide
+def test_two_ports_that_both_read_and_write_are_half_as_wide(
+    tmp_path: Path, core: str, blocks: int
+) -> None:
+    assert _blocks(tmp_path, COUNTS, "vivado-2018.1", CORE=core) == blocks
+
+
 @pytest.mark.parametrize(("bits", "blocks"), [(20, 2), (32, 2), (34, 2), (40, 3), (72, 4)])
 def test_an_array_of_a_file_has_as_many_bits_as_its_type(
     tmp_path: Path, bits: int, blocks: int

@@ -46,7 +46,7 @@ class Ports:
         self._uses[array.whole or array] |= set(uses)
 
     def is_dual(self, array: Array) -> bool:
-        """Whether both ports read, or both write.
+        """Whether both ports read, or both write, or Vivado HLS is asked for ports that do.
 
         In Vitis HLS each loop is a module of its own, that takes the first port if it needs one:
         where that reads, and another module reads through the second port while it writes, no
@@ -59,6 +59,8 @@ class Ports:
             return self.copies(array) > 1
         if array.plan.kind and "t2p" not in array.plan.kind:
             return False
+        if array.plan.kind and not self._in_modules:
+            return True
         if any(max(reads, writes) > 1 for reads, writes, _, _ in uses):
             return True
         both = any(together > 1 for _, _, together, _ in uses)
