@@ -259,3 +259,22 @@ def test_a_product_with_a_sign_is_a_choice(tmp_path: Path, tool: str) -> None:
     one = estimate_of(tmp_path, TURNS.replace("WAYS", "-1 : 1"), tool)
     other = estimate_of(tmp_path, TURNS.replace("WAYS", "-1171 : 1437"), tool)
     assert one.resources["DSP"] == 0 and (other.resources["DSP"] or 0) >= 3
+
+
+@pytest.mark.parametrize(
+    ("tool", "clock", "depth"),
+    [("vivado-2016.1", 10, 3), ("vivado-2017.2", 10, 3), ("vivado-2020.1", 10, 2),
+     ("vivado-2018.2", 5, 6)],
+)  # fmt: skip
+def test_wide_products_of_kintex_7_are_slower_than_its_logic(
+    tmp_path: Path, tool: str, clock: int, depth: int
+) -> None:
+    text = """
+void k(const int a[64], const int b[64], int *sum) {
+    int s = 0;
+    l: for (int i = 0; i < 64; ++i) s += a[i] * b[i];
+    *sum = s;
+}
+"""
+    found = estimate_of(tmp_path, text, tool, clock=clock, part="xc7k160tfbg484-2")
+    assert loop_of(found, "l").iteration_latency == (depth, depth)

@@ -10,6 +10,7 @@ from math import ceil
 
 from .cost import Cost
 from .delays import adder, product
+from .floats import SERIES_7
 from .target import Target
 
 __all__ = ["constant_product", "multiplier", "signed_digits"]
@@ -44,6 +45,10 @@ _THREE = 2019.0
 _OLD = (2014.0, 2017.0)
 #: Releases of Vivado HLS before have six stages in a product of several DSP blocks at 10 ns too.
 _UNSTAGED = 2016.0
+#: The first release with faster products of several blocks in Kintex-7 and Virtex-7.
+_FASTER = 2018.0
+#: How much longer those with stages take there (4.1 ns a stage at 5 ns in a report of 2018.2).
+_STAGED = 1.075
 #: The release that reports no DSP blocks of products that take several, in a 7-series part.
 _SILENT = 2020.2
 
@@ -107,7 +112,7 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
         blocks = whole.get(large, split) if small > 25 else split
     one = 36.0 if blocks >= 10 else 6.38 if small + large > 20 else 4.17
     if 1 < blocks < 10 or beside:
-        one = 8.51
+        one = 8.51 * _of_family(target)
     one *= target.speed
     if 1 < blocks < 10 and target.tool == "vivado" and 0 < target.release < _UNSTAGED:
         return Cost(5, 0.7 * target.budget, 0.7 * target.budget, dsp=max(blocks, 4), core="mul")
@@ -121,8 +126,20 @@ def _multiplier(small: int, large: int, target: Target) -> Cost:
     return Cost(latency, part, part, dsp=blocks, core="mul")
 
 
+def _of_family(target: Target) -> float:
+    """Return by how much products of several blocks are slower in Kintex-7 and Virtex-7 than logic.
+
+    Of grade -2 they take 6.81 ns in Vivado HLS 2016.1 and 6.57 in 2017.2, in a Zynq of grade -1
+    8.51. In 2020.1 it is 5.49, which is behind memories that are as much faster (14 schedules).
+    """
+    is_old = 0 < target.release < _FASTER
+    return 1.31 if is_old and not target.has_ultra_ram and target.speed < SERIES_7 else 1.0
+
+
 def _stages(one: float, blocks: int, target: Target) -> int:
     """Return the cycles of a product of several DSP blocks that takes `one` ns without stages."""
     known = _NEW_STAGES if target.has_ultra_ram else _STAGES_OF_TWO if blocks == 2 else _STAGES
+    if not target.has_ultra_ram and target.speed < SERIES_7:
+        one *= _STAGED
     fits = (latency for latency, part in known if part * one <= target.budget)
     return next(fits, known[-1][0])
