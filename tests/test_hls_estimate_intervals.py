@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of, loop_of
 
 from pynq_torch.hls import Estimate, estimate
 from pynq_torch.hls.estimator import compiler
@@ -325,3 +326,31 @@ def test_what_the_iteration_before_has_written_is_in_a_register(tmp_path, tool):
     assert interval("out[i] = out[i - 1] + in[i];") == 1
     assert interval("if (in[i] > 3) out[i] = out[i - 1] + in[i];") > 1
     assert interval("out[i] = out[i - 1] + in[i]; out[in[i] & 127] = 3;") > 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "interval"),
+    [
+        ("vivado-2015.2", "int", 1),
+        ("vivado-2015.2", "volatile int", 3),
+        ("vitis-2022.1", "volatile int", 1),
+    ],
+)
+def test_a_volatile_variable_is_read_once_in_a_state(
+    tmp_path: Path, kind: str, interval: int, tool: str
+) -> None:
+    text = f"""
+void k(const int a[64], int b[64]) {{
+    {kind} word;
+    l: for (int i = 0; i < 64; ++i) {{
+#pragma HLS PIPELINE
+        word = a[i];
+        int low = word & 255, middle = word >> 8 & 255, high = word >> 16;
+        b[i] = low + (middle ^ high);
+    }}
+}}
+"""
+    found = estimate_of(tmp_path, text, tool)
+    assert loop_of(found, "l").ii == interval
+    said = "3 reads of `word`, which is volatile, in an iteration, one a cycle"
+    assert (said in loop_of(found, "l").why) == (interval == 3)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .ir import Instruction
     from .region import Node, Region
 
-__all__ = ["choice_behind", "cost_of_access", "reads_on", "remainders"]
+__all__ = ["choice_behind", "cost_of_access", "in_turn", "reads_on", "remainders"]
 
 #: Of a block RAM, and of a memory in LUTs: from the address, and to the data.
 _MEMORY_NS, _LUT_NS = 3.25, 2.32
@@ -42,6 +42,21 @@ def cost_of_access(region: Region, node: Node, access: Access) -> Cost:
     late = delay + chosen > target.budget  # in the cycle behind the one with the words
     cycles = (large.READ if slow else array.latency) + late
     return Cost(cycles, chosen if late else delay + chosen, delay)
+
+
+def in_turn(region: Region, node: Node) -> list[tuple[object, int]]:
+    """Return the port by which a volatile variable of a function is read, [] of what is no such.
+
+    Each read has a state of its own in Vivado HLS, behind what was written (II=3 of three loops
+    that read one three times, in a schedule of 2015.2). Of Vitis HLS no schedule is known.
+    """
+    access = node.access
+    if access is None or access.write or "volatile" not in node.item.text:
+        return []
+    if region.target.tool == "vitis":
+        return []
+    is_own = access.array.local and access.array.kind == "scalar"
+    return [((id(access.array), "volatile"), 1)] if is_own else []
 
 
 def _bus(region: Region, node: Node, access: Access) -> Cost:

@@ -52,6 +52,11 @@ def port_reason(region: Region, nodes: list[Node], most: int, asked: int) -> str
             f"{count} {way} through m_axi bundle `{array.bundle}` in an iteration, it has one a "
             f"cycle; {hint}"
         )
+    if array.kind == "scalar":
+        return (
+            f"{count} reads of `{array.name}`, which is volatile, in an iteration, one a cycle; "
+            "leave volatile out, or read it once"
+        )
     one = "its memory takes one" if most == 1 else f"its copies take {most}"
     ports = "a dual-port RAM takes two" if most == 2 else one
     whole = count == region.together(taking(region, array))

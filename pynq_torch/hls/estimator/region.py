@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .accesses import choice_behind, cost_of_access, remainders
+from .accesses import choice_behind, cost_of_access, in_turn, remainders
 from .array import LUT_BITS, Access, fitting, may_meet, meet_in_registers
 from .asked import FunctionPlan
 from .balance import balance
@@ -215,7 +215,8 @@ class Region:
                 continue
             chosen = meet_in_registers(access, other.access, self.target.tool)
             if chosen or may_meet(access, other.access):
-                later = 1 if chosen or array.kind not in ("scalar", "register") else 0
+                is_slow = array.kind not in ("scalar", "register") or in_turn(self, node)
+                later = 1 if chosen or is_slow else 0
                 node.before.append((other, later if other.access.write else AFTER_READ))
         if access.write:
             wrote.append(node)
@@ -336,7 +337,7 @@ class Region:
         if node.stream:
             return [] if node.item.callee.endswith(("empty", "full")) else [(node.stream, 1)]
         if access is None or node.joined or access.array.kind in ("scalar", "register"):
-            return []
+            return in_turn(self, node)
         if access.array.constant and self._is_copied(access):
             return []
         if "1wnr" in access.array.plan.kind and not access.write:
