@@ -50,7 +50,7 @@ def decided(function: Function, numbers: Mapping[str, int], header: str) -> dict
         edges = [edge for one in inside for edge in _edges(function.blocks[one], name, ways[one])]
         ways[name] = _common(edges)
         rest = [edge[len(ways[name]) :] for edge in edges]
-        is_all = all(one in ways and found[one].is_all for one in before)
+        is_all = all(one in found and found[one].is_all for one in before)
         found[name] = Decided(ways[name], is_all=is_all and (not edges or _is_any(rest)))
     return found
 

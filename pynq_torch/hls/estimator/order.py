@@ -94,11 +94,15 @@ def passing_by(function: Function, block: str, loops: Sequence[Loop]) -> set[str
 
 def _asking(function: Function, loop: Loop, others: Sequence[Loop]) -> set[str]:
     """Return the blocks that may ask whether a loop is entered, or those in front of it."""
-    entries = {one for one in function.predecessors[loop.header] if one not in loop.blocks}
-    found = entries.union(*(function.predecessors[one] for one in entries))
-    for other in others:
-        if other is not loop and found.intersection(other.blocks) and other.taken == loop.taken:
-            found |= _asking(function, other, [one for one in others if one is not loop])
+    left = [one for one in others if one is not loop and one.taken == loop.taken]
+    found, reached = set[str](), [loop]
+    while reached:
+        for one in reached:
+            before = function.predecessors[one.header]
+            entries = {block for block in before if block not in one.blocks}
+            found |= entries.union(*(function.predecessors[block] for block in entries))
+        reached = [one for one in left if not found.isdisjoint(one.blocks)]
+        left = [one for one in left if one not in reached]
     return found
 
 

@@ -1,0 +1,61 @@
+"""Sources as other people write them: what once had no estimate, or one of absurd numbers."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from pynq_torch import hls
+from pynq_torch.hls.estimator.result import Estimate, LoopEstimate
+
+
+def estimate(folder: Path, text: str, **options: object) -> Estimate:
+    source = folder / "k.cpp"
+    source.write_text(text)
+    return hls.estimate(source, "k", **options)  # type: ignore[arg-type]
+
+
+def loop(found: Estimate, name: str) -> LoopEstimate:
+    return next(one for one in found.loops if one.name.endswith(name))
+
+
+def test_loops_of_one_block_may_be_asked_to_merge(tmp_path: Path) -> None:
+    found = estimate(
+        tmp_path,
+        """
+void k(const int a[4][100], int b[4][100], int c[4][100]) {
+    {
+#pragma HLS LOOP_MERGE
+        first: for (int i = 0; i < 4; ++i) {
+            if (a[i][0] > 0) b[i][0] = a[i][1];
+            for (int j = 0; j < 100; ++j) b[i][j] += a[i][j];
+        }
+        other: for (int i = 0; i < 4; ++i) {
+            if (a[i][0] > 0) c[i][0] = a[i][1];
+            for (int j = 0; j < 100; ++j) c[i][j] += a[i][j];
+        }
+    }
+}
+""",
+    )
+    assert found.latency[1] is not None
+
+
+def test_many_loops_with_conditions_behind_each_other_are_quick(tmp_path: Path) -> None:
+    began = time.perf_counter()
+    found = estimate(
+        tmp_path,
+        """
+void k(int x[30]) {
+    each: for (int i = 1; i < 30; ++i) {
+#pragma HLS UNROLL
+        int now = x[i], j = i - 1;
+        down: while (j >= 0 && x[j] > now) { x[j + 1] = x[j]; --j; }
+        x[j + 1] = now;
+    }
+}
+""",
+        tool="vivado",
+    )
+    assert len(found.loops) == 29
+    assert time.perf_counter() - began < 15
