@@ -59,3 +59,31 @@ void k(int x[30]) {
     )
     assert len(found.loops) == 29
     assert time.perf_counter() - began < 15
+
+
+def test_headers_are_found_as_windows_finds_them(tmp_path: Path) -> None:
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "Sum.h").write_text(
+        """
+int sum(const int a[64]) {
+    int s = 0;
+    adds: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=3
+        s += a[i];
+    }
+    return s;
+}
+"""
+    )
+    text = '#include "INC\\\\sum.h"\nvoid k(const int a[64], int *b) { *b = sum(a); }\n'
+    found = estimate(tmp_path, text)
+    assert loop(found, "adds").asked == 3
+    assert found.warnings == ()
+
+
+def test_a_header_under_the_path_of_another_machine_is_our_own(tmp_path: Path) -> None:
+    for path in (r"C:\Xilinx\Vivado\2020.2\src\hls_video.h", "D:/Xilinx/include/ap_int.h"):
+        found = estimate(tmp_path, f'#include "{path}"\nvoid k(int *a) {{ *a = 3; }}\n')
+        assert len(found.warnings) == 1
+        assert "k.cpp:1: " in found.warnings[0]
+        assert "is a path of another machine; " in found.warnings[0]

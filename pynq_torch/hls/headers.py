@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,6 +45,8 @@ def drop_link(scratch: Path) -> None:
 def real_name(name: str, folders: Sequence[Path | str]) -> Path | None:
     """Return the file that Windows would find for ``#include "name"``, or None.
 
+    Of a path of another machine (``C:/Xilinx/include/hls_video.h``) the header of that name.
+
     Parameters
     ----------
     name : str
@@ -51,11 +54,10 @@ def real_name(name: str, folders: Sequence[Path | str]) -> Path | None:
     folders : sequence of path
         The include folders.
     """
-    for folder in folders:
-        found = _walk(Path(folder), name.replace("\\", "/").split("/"))
-        if found is not None:
-            return found
-    return None
+    parts = name.replace("\\", "/").split("/")
+    ways = [parts, parts[-1:]] if re.match(r"[A-Za-z]:[/\\]", name) else [parts]
+    walked = (_walk(Path(folder), way) for way in ways for folder in folders)
+    return next((found for found in walked if found is not None), None)
 
 
 def _walk(folder: Path, parts: Sequence[str]) -> Path | None:
@@ -74,15 +76,16 @@ def _walk(folder: Path, parts: Sequence[str]) -> Path | None:
     return None
 
 
-def write_stand_in(folder: Path, name: str, real: Path | None) -> None:
-    """Put a file called `name` into `folder` that includes `real`.
+def write_stand_in(folder: Path, name: str, real: Path | None) -> bool:
+    """Put a file called `name` into `folder` that includes `real`, and tell whether that goes.
 
     Without one it has the C library's integer types: kernels rely on a vendor's header for them.
     """
     relative = Path(name)
     if relative.is_absolute() or ".." in relative.parts:
-        return
+        return False
     stand_in = folder / relative
     stand_in.parent.mkdir(parents=True, exist_ok=True)
     text = include(real.resolve(), stand_in.parent) + "\n" if real else _INTEGERS
     stand_in.write_text(text, encoding="utf-8")
+    return True

@@ -150,7 +150,7 @@ def read_source(
     with tempfile.TemporaryDirectory(prefix="pynq_torch_stubs_") as stubs:
         folders = [path.parent, *include_dirs, *light, *toolchain.include_dirs()]
         common = [f"-I{folder}" for folder in folders] + [f"-D{define}" for define in defines]
-        common += ["-idirafter", stubs]
+        common.append(f"-I{stubs}")  # what is included by way of it is the kernel's own
         # First the preprocessor, in a process with limits: what has no end must not reach libclang.
         preprocessed, missing = _settle(path, common, folders, Path(stubs))
         arguments, taken = _arguments(path, common, preprocessed.text, defines)
@@ -178,7 +178,7 @@ def read_source(
 
 def _key(path: Path, content: str, text: str, arguments: Sequence[str], stubs: str) -> str:
     """Return what a syntax tree follows from: all that libclang reads, comments by their dates."""
-    whole = hashlib.sha256(repr((path, content, [a for a in arguments if a != stubs])).encode())
+    whole = hashlib.sha256(repr((path, content, [a for a in arguments if a != f"-I{stubs}"])).encode())
     whole.update(text.encode(errors="replace"))
     for name in sorted({_unquoted(match[1]) for match in _FILE.finditer(text)}):
         with suppress(OSError):

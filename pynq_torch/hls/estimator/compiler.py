@@ -26,6 +26,7 @@ from .casts import with_casts
 from .chosen import with_own_loads
 from .complaints import first_error
 from .counters import with_counters
+from .elsewhere import with_stand_ins
 from .evaluated import with_evaluated_calls, with_evaluated_maths
 from .factored import ADDS_UP, added_up
 from .handed import of_several_sizes, with_handed_over
@@ -147,8 +148,10 @@ def compiling(
     include_dirs: Sequence[Path],
     defines: Sequence[str],
     top: str,
-) -> Iterator[None]:
+) -> Iterator[list[str]]:
     """Compile each source into ``folder/N.ll``, side by side and beside the ``with`` block.
+
+    The list has warnings, behind the block.
 
     Raises
     ------
@@ -158,7 +161,7 @@ def compiling(
     """
     if missing := tools():
         raise KernelBuildError(missing, top)
-    processes = []
+    processes, notes = [], list[str]()
     with contextlib.ExitStack() as stack:
         for number, source in enumerate(sources):
             command = [*command_of(source, include_dirs, defines), *_FLAGS]
@@ -176,9 +179,9 @@ def compiling(
             stack.callback(process.kill)  # no effect on one that has ended
             processes.append((process, command))
         try:
-            yield
+            yield notes
         finally:
-            _finish(processes, top)
+            notes += _finish(processes, top, folder / "headers")
 
 
 def command_of(source: Path, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
@@ -207,17 +210,25 @@ def release() -> str:
     return " ".join(f"{path}:{os.stat(path).st_mtime_ns}" for path in paths)
 
 
-def _finish(processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: str) -> None:
+def _finish(
+    processes: Sequence[tuple[subprocess.Popen[str], list[str]]], top: str, folder: Path
+) -> list[str]:
+    """Wait for compilers; return warnings of headers that were found elsewhere."""
+    notes: list[str] = []
     for process, command in processes:
         try:
             _, said = process.communicate(timeout=_TIMEOUT_S)
             status = process.returncode
+            if status:
+                command, said, status, more = with_stand_ins(command, said, folder, _run)
+                notes += more
             if status:
                 said, status = _as_the_tools_do(command, said)
         except subprocess.TimeoutExpired as error:
             raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s", top) from error
         if status:
             raise KernelBuildError(first_error(said) or "clang failed", top)
+    return notes
 
 
 def more_headers(command: Sequence[str]) -> list[str]:
@@ -232,9 +243,12 @@ def _as_the_tools_do(command: Sequence[str], said: str) -> tuple[str, int]:
     Or as C++14, which is theirs, where a name such as `size` or `byte` is one of std since C++17.
     """
     older = [word.replace("gnu++17", "gnu++14") for word in command]
-    again = older if "is ambiguous" in said else [*command, *more_headers(command)]
+    return _run(older if "is ambiguous" in said else [*command, *more_headers(command)])
+
+
+def _run(command: Sequence[str]) -> tuple[str, int]:
     done = subprocess.run(
-        [*_LIMITED, *again],
+        [*_LIMITED, *command],
         text=True, errors="replace", check=False, capture_output=True, timeout=_TIMEOUT_S,
     )  # fmt: skip
     return done.stderr, done.returncode

@@ -209,7 +209,7 @@ def _plan(
     Return plan and raw module, and what makes the plan of a module, as long as the stack is open.
     """
     folder = Path(at)
-    with compiler.compiling(paths, folder, include_dirs, defines, top):
+    with compiler.compiling(paths, folder, include_dirs, defines, top) as found:
         programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
         items = [item for program, _ in programs for item in program.directives]
         whose = tool or guess_tool(paths[0], items, directives, part)
@@ -227,7 +227,7 @@ def _plan(
         return make_plan(programs, module, top, entry, whose, channels=channels, **words)
 
     plan = planned(text)
-    plan.warnings += said
+    plan.warnings += [*found, *said]
     return plan, text, planned
 
 

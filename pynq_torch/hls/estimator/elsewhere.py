@@ -1,0 +1,64 @@
+"""Headers that a source includes under the path of another machine, or as Windows spells them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from pynq_torch.paths import shown
+
+from ..headers import real_name, write_stand_in
+
+__all__ = ["with_stand_ins"]
+
+_NOT_FOUND = re.compile(r"^(.+?):(\d+):\d+: fatal error: '(.+)' file not found$", re.MULTILINE)
+_MOST = 40
+
+
+def with_stand_ins(
+    command: Sequence[str], said: str, folder: Path, run: Callable[[Sequence[str]], tuple[str, int]]
+) -> tuple[list[str], str, int, list[str]]:
+    """Compile with a file for each header that is there under another name.
+
+    Parameters
+    ----------
+    command, said : sequence of str, str
+        Of a compiler that failed, and its messages.
+    folder : pathlib.Path
+        Gets the files.
+    run : callable
+        Returns what a compiler says, and its exit status.
+
+    Returns
+    -------
+    tuple of list of str, str, int, list of str
+        The command that was run last, what it said, its status, and the warnings of paths that are
+        another machine's.
+    """
+    again, status, notes = [*command], 1, list[str]()
+    for _ in range(_MOST):
+        missing = _NOT_FOUND.search(said)
+        if not status or missing is None:
+            break
+        file, line, name = missing.groups()
+        real = real_name(name, [Path(file).parent, *_folders(command)])
+        if real is None or (folder / name).exists() or not write_stand_in(folder, name, real):
+            break
+        if re.match(r"[A-Za-z]:[/\\]", name):
+            notes.append(
+                f"{shown(Path(file))}:{line}: {name} is a path of another machine; {real.name} was "
+                f"read instead; write #include <{real.name}>"
+            )
+        again = [*command, f"-I{folder}"]
+        said, status = run(again)
+    return again, said, status, notes
+
+
+def _folders(command: Sequence[str]) -> Iterator[Path]:
+    """Yield where a compiler looks for headers."""
+    for before, word in zip(command, command[1:], strict=False):
+        if before == "-isystem":
+            yield Path(word)
+        elif word.startswith("-I"):
+            yield Path(word[2:])
