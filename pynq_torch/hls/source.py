@@ -178,7 +178,8 @@ def read_source(
 
 def _key(path: Path, content: str, text: str, arguments: Sequence[str], stubs: str) -> str:
     """Return what a syntax tree follows from: all that libclang reads, comments by their dates."""
-    whole = hashlib.sha256(repr((path, content, [a for a in arguments if a != f"-I{stubs}"])).encode())
+    settled = [one for one in arguments if one != f"-I{stubs}"]
+    whole = hashlib.sha256(repr((path, content, settled)).encode())
     whole.update(text.encode(errors="replace"))
     for name in sorted({_unquoted(match[1]) for match in _FILE.finditer(text)}):
         with suppress(OSError):

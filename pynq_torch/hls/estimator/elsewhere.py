@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from pynq_torch.paths import shown
@@ -57,7 +58,7 @@ def with_stand_ins(
 
 def _folders(command: Sequence[str]) -> Iterator[Path]:
     """Yield where a compiler looks for headers."""
-    for before, word in zip(command, command[1:], strict=False):
+    for before, word in pairwise(command):
         if before == "-isystem":
             yield Path(word)
         elif word.startswith("-I"):
