@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from pynq_torch import hls
+from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.estimator.result import Estimate, LoopEstimate
 
 
@@ -87,3 +90,26 @@ def test_a_header_under_the_path_of_another_machine_is_our_own(tmp_path: Path) -
         assert len(found.warnings) == 1
         assert "k.cpp:1: " in found.warnings[0]
         assert "is a path of another machine; " in found.warnings[0]
+
+
+def test_a_top_that_is_a_template_is_the_instance_that_the_source_asks_for(tmp_path: Path) -> None:
+    text = """
+#include <ap_int.h>
+template <typename T> void k(T a[8], T b[8]) { for (int i = 0; i < 8; ++i) b[i] = a[i] * a[i]; }
+// template void k<int>(int a[8], int b[8]);
+template void k<ap_int<16>>(ap_int<16> a[8],
+                            ap_int<16> b[8]);
+"""
+    assert estimate(tmp_path, text).resources["DSP"] == 1
+    with pytest.raises(InterfaceError, match="is a template; name the instance"):
+        estimate(tmp_path, text + "template void k<char>(char a[8], char b[8]);\n")
+
+
+def test_a_type_may_have_the_name_of_one_of_the_c_library(tmp_path: Path) -> None:
+    text = "#include <string>\nstruct error_t { int i, q; };\nvoid k(error_t *e) { e->i = 1; }\n"
+    assert estimate(tmp_path, text).latency[1] is not None
+
+
+def test_the_numbers_of_a_testbench_may_be_included(tmp_path: Path) -> None:
+    text = "#include <gmp.h>\n#include <mpfr.h>\nvoid k(int *a) { *a = 3; }\n"
+    assert estimate(tmp_path, text).warnings == ()

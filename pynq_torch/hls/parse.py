@@ -22,7 +22,7 @@ from .lint_pragmas import pragma_problems
 from .lint_tree import Program
 from .ports import Ports
 from .slots import Port
-from .source import SourceUnit, folders, read_source
+from .source import SourceUnit, folders, read_source, read_text
 
 with needs("clang", "Reading HLS C++"):
     from clang.cindex import Cursor, CursorKind, TypeKind, conf
@@ -32,6 +32,7 @@ __all__ = [
     "WARNING",
     "constants_of",
     "find_top",
+    "instantiated",
     "interface_of",
     "interface_words",
     "probe",
@@ -95,6 +96,19 @@ def read_interface(
 def probe(top: str) -> str:
     """Return C++ that makes the compiler instantiate a template: ``name<4>``."""
     return f"auto* {PROBE} = &{top};" if "<" in top else ""
+
+
+def instantiated(path: Path, top: str) -> str:
+    """Return the one instance of a template that a source asks for: ``template void f<4>(...);``.
+
+    It is what the tools synthesise where they are told the template's name; of any other name the
+    name itself.
+    """
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", read_text(path), flags=re.DOTALL)
+    name = rf"\b{re.escape(top)}\s*(<[^;(){{}}]*>)\s*\("
+    asked = re.findall(rf"\btemplate\s+[^<;{{}}\s][^;{{}}]*?{name}", text)
+    found = {" ".join(one.split()) for one in asked}
+    return top + found.pop() if len(found) == 1 and "<" not in top else top
 
 
 def interface_of(

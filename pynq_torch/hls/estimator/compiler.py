@@ -61,8 +61,8 @@ __all__ = [
 ]
 
 CLANG, LINK = "clang-16", "llvm-link-16"
-#: What the tools define for synthesis.
-SYNTHESIS = ("__SYNTHESIS__", "__VITIS_HLS__")
+#: What the tools define for synthesis; the last keeps glibc's `error_t` away, which theirs lack.
+SYNTHESIS = ("__SYNTHESIS__", "__VITIS_HLS__", "__error_t_defined")
 _LIMITED = ("/bin/sh", "-c", 'ulimit -t 60; ulimit -v 8000000; exec "$@"', "sh")
 _TIMEOUT_S = 60
 HEADERS = toolchain.LIGHT_HEADERS

@@ -25,7 +25,15 @@ from ..directive_files import (
 )
 from ..lint_pragmas import pragma_problems
 from ..lint_tree import Problem, Program
-from ..parse import WARNING, constants_of, find_top, interface_words, probe, read_interface
+from ..parse import (
+    WARNING,
+    constants_of,
+    find_top,
+    instantiated,
+    interface_words,
+    probe,
+    read_interface,
+)
 from ..source import SourceUnit, check_macros, folders, read_source, read_text
 from . import compiler, forbidden, left_out
 from .around import nests
@@ -121,6 +129,7 @@ def estimate(
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
     name, release = named(tool) if tool is not None else (None, 0.0)
     paths = with_top_first([*_read(source, *sources)], top)
+    top = instantiated(paths[0], top)
     with ExitStack() as kept, tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as at:
         plan, raw, make = _plan(kept, paths, top, name, part, directives, include_dirs, defines, at)
         target = _target(clock, part, plan.tool, release, paths[0], directives)
