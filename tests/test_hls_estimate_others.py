@@ -113,3 +113,25 @@ def test_a_type_may_have_the_name_of_one_of_the_c_library(tmp_path: Path) -> Non
 def test_the_numbers_of_a_testbench_may_be_included(tmp_path: Path) -> None:
     text = "#include <gmp.h>\n#include <mpfr.h>\nvoid k(int *a) { *a = 3; }\n"
     assert estimate(tmp_path, text).warnings == ()
+
+
+def test_what_no_counter_can_count_is_unknown(tmp_path: Path) -> None:
+    found = estimate(
+        tmp_path,
+        """
+void k(const int a[64], int b[64], unsigned n, int m) {
+    far: for (int i = 0; i < m; i += 4)
+        wide: for (int j = 0; j < m; j += 4) {
+            next: for (int l = 0; l < m; l += 4) { b[l & 63] += a[j & 63]; }
+            b[j & 63] /= a[i & 63];
+        }
+    unsigned parts = (n - 1) / 16 + 1;
+    each: for (unsigned i = 0; i < parts; ++i)
+        all: for (int j = 0; j < 16; ++j) b[i & 63] += a[j];
+}
+""",
+    )
+    assert found.latency[1] is None
+    assert loop(found, "next").trip_count == (0, (1 << 29) - 1)
+    assert loop(found, "next").latency[1] is not None
+    assert loop(found, "each_all").trip_count == (None, None)

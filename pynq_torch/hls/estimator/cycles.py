@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from .result import Cycles
 
-__all__ = ["add", "at_least", "greater", "multiply", "pipeline_latency", "plus"]
+#: No report has as many cycles, or a loop of as many iterations: they say `?` there.
+_CYCLES, _TRIPS = 1 << 63, 1 << 32
+
+__all__ = ["add", "at_least", "greater", "in_32_bits", "multiply", "pipeline_latency", "plus"]
 
 
 def plus(cycles: Cycles, number: int) -> Cycles:
@@ -25,11 +28,17 @@ def add(one: Cycles, other: Cycles) -> Cycles:
 
 
 def multiply(one: Cycles, other: Cycles) -> Cycles:
-    """Return the product of two."""
-    return (
-        None if one[0] is None or other[0] is None else one[0] * other[0],
-        None if one[1] is None or other[1] is None else one[1] * other[1],
+    """Return the product of two; nothing where it is too much for a number of 64 bits."""
+    least, most = (
+        None if a is None or b is None or a * b >= _CYCLES else a * b
+        for a, b in zip(one, other, strict=True)
     )
+    return least, most
+
+
+def in_32_bits(trips: Cycles) -> Cycles:
+    """Return how often a loop runs; nothing where no counter of 32 bits can say it."""
+    return (None, None) if trips[1] is not None and trips[1] >= _TRIPS else trips
 
 
 def greater(one: Cycles, other: Cycles) -> Cycles:

@@ -12,7 +12,7 @@ from .asked import LoopPlan
 from .axis import is_whole
 from .bursts import asked_for
 from .copies import copies_limit
-from .cycles import add, at_least, multiply, pipeline_latency, plus
+from .cycles import add, at_least, in_32_bits, multiply, pipeline_latency, plus
 from .idle import costs_nothing
 from .ir import ANY, Function, Instruction, Loop, names_in
 from .nests import flattened, outer_nest
@@ -87,7 +87,7 @@ def _product(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan | None]
     trips: Cycles = (1, 1)
     for loop, plan in zip(loops, plans, strict=True):
         trips = multiply(trips, _trips(body, loop, plan))
-    return trips
+    return in_32_bits(trips)
 
 
 def _dataflow_loop(
