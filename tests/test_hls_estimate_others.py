@@ -125,9 +125,9 @@ void k(const int a[64], int b[64], unsigned n, int m) {
             next: for (int l = 0; l < m; l += 4) { b[l & 63] += a[j & 63]; }
             b[j & 63] /= a[i & 63];
         }
-    unsigned parts = (n - 1) / 16 + 1;
+    unsigned parts = (n - 1) / 128 + 1;
     each: for (unsigned i = 0; i < parts; ++i)
-        all: for (int j = 0; j < 16; ++j) b[i & 63] += a[j];
+        all: for (int j = 0; j < 128; ++j) b[i & 63] += a[j & 63];
 }
 """,
     )
@@ -135,3 +135,17 @@ void k(const int a[64], int b[64], unsigned n, int m) {
     assert loop(found, "next").trip_count == (0, (1 << 29) - 1)
     assert loop(found, "next").latency[1] is not None
     assert loop(found, "each_all").trip_count == (None, None)
+
+
+def test_what_is_printed_costs_nothing(tmp_path: Path) -> None:
+    text = """
+#include <iostream>
+void k(int a, int b, int *c, int what) {
+    if (what == 0) *c = a ^ b;
+    else if (what == 1) *c = a & b;
+    else std::cout << "no such thing: " << what << std::endl;
+}
+"""
+    found = estimate(tmp_path, text)
+    assert found.latency == (0, 0)
+    assert found.warnings == ()

@@ -34,6 +34,7 @@ from .marks import kind_of, marked, with_loops_apart, with_plain_names
 from .members import Members, has_members, with_members
 from .passes import OPT, TooLongError, naming, opt
 from .place import Place
+from .printed import without_streams_of_text
 from .products import with_plain_products
 from .returned import with_own_results
 from .slices import address_slice
@@ -272,8 +273,8 @@ def linked(folder: Path, count: int) -> str:
         if done.returncode:
             raise KernelBuildError(f"the sources do not link: {done.stderr.strip()[-300:]}")
         text = done.stdout
-    text = with_evaluated_maths(with_plain_products(with_plain_names(text)))
-    return with_loops_apart(with_own_results(with_handed_over(text)))
+    text = with_plain_products(with_plain_names(without_streams_of_text(text)))
+    return with_loops_apart(with_own_results(with_handed_over(with_evaluated_maths(text))))
 
 
 def optimise(
