@@ -149,3 +149,27 @@ void k(int a, int b, int *c, int what) {
     found = estimate(tmp_path, text)
     assert found.latency == (0, 0)
     assert found.warnings == ()
+
+
+def test_a_cut_of_a_struct_cuts_the_array_in_it(tmp_path: Path) -> None:
+    found = estimate(
+        tmp_path,
+        """
+struct Window {
+    float kept[9];
+    void push(float x) { for (int i = 8; i > 0; --i) kept[i] = kept[i - 1]; kept[0] = x; }
+};
+void k(const float in[64], float out[64]) {
+    Window window;
+#pragma HLS ARRAY_PARTITION variable=window complete
+    each: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        window.push(in[i]);
+        out[i] = window.kept[8] + window.kept[0];
+    }
+}
+""",
+    )
+    assert loop(found, "each").ii == 1
+    assert found.resources["BRAM_18K"] == 0
+    assert found.warnings == ()

@@ -48,8 +48,8 @@ def structs(outside: str = "", inside: str = "") -> str:
         ("ARRAY_PARTITION variable=s.in.qq complete", "s.in has no such member; did you mean q?"),
         ("BIND_STORAGE variable=u->c type=ram_2p", "names 'u.c', and u has no such member"),
         ("DEPENDENCE variable=s.vv inter false", "did you mean v?"),
-        ("ARRAY_PARTITION variable=s complete", "s is a struct, not an array; write variable=s.v"),
-        ("ARRAY_PARTITION variable=t complete", "t is a struct, not an array"),
+        ("ARRAY_PARTITION variable=s complete", None),
+        ("ARRAY_PARTITION variable=t complete", "t is a struct, and there is no array in it"),
         ("ARRAY_PARTITION variable=AA complete", "names 'AA', which k has not; did you mean a?"),
         (
             "PROTOCOL mode=flotting",

@@ -227,7 +227,7 @@ def _spelt(node: Cursor) -> str:
 
 
 def _missing(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
-    """Yield a member that a struct has not, and a cut of a struct that is no array."""
+    """Yield a member that a struct has not, and a cut of a struct without an array."""
     if len(declared) != 1:
         return
     kind, name = _element(declared[0].type), item.variable
@@ -244,10 +244,8 @@ def _missing(item: Directive, declared: list[Cursor]) -> Iterator[Problem]:
         kind = declared[0].type.get_canonical()
         kind = kind.get_pointee() if kind.spelling.endswith("&") else kind
         fields = {node.spelling: node for node in _fields(kind)}
-        arrays = [one for one, node in fields.items() if "[" in node.type.get_canonical().spelling]
-        if fields:
-            hint = f"; write variable={name}.{arrays[0]}" if arrays else ""
-            yield problem(item, f"has no effect: {name} is a struct, not an array{hint}")
+        if fields and not any("[" in one.type.get_canonical().spelling for one in fields.values()):
+            yield problem(item, f"has no effect: {name} is a struct, and there is no array in it")
 
 
 def _fields(kind: Type) -> list[Cursor]:

@@ -261,12 +261,14 @@ def _is_off(item: Directive) -> bool:
 def _named(function: FunctionPlan, item: Directive) -> list[str]:
     """Return the arrays that a directive names: a member, or a struct with its members.
 
-    What cuts or binds a struct does so to its members only where it is an array of structs.
+    What binds a struct does so to its members only where it is an array of structs. What cuts a
+    struct cuts the arrays in it (`buffer.array` in three logs of Vitis HLS 2020.2).
     """
     if item.variable not in function.members:
         return [item.member if item.variable == "this" else item.variable]
     found, name = [item.member], item.member
-    if function.dimensions.get(name) or item.name == "dependence":
+    whole = item.name in ("array_partition", "array_reshape", "dependence")
+    if whole or function.dimensions.get(name):
         found += [f"{name}.{one}" for one in function.members.get(name, {}).values()]
     return found
 
