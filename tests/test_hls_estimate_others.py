@@ -10,6 +10,8 @@ import pytest
 from pynq_torch import hls
 from pynq_torch.errors import InterfaceError
 from pynq_torch.hls.estimator.result import Estimate, LoopEstimate
+from pynq_torch.hls.source import read_source
+from pynq_torch.hls.toolchain import LIGHT_HEADERS
 
 
 def estimate(folder: Path, text: str, **options: object) -> Estimate:
@@ -173,3 +175,18 @@ void k(const float in[64], float out[64]) {
     assert loop(found, "each").ii == 1
     assert found.resources["BRAM_18K"] == 0
     assert found.warnings == ()
+
+
+def test_a_long_table_is_no_time_of_libclang(tmp_path: Path) -> None:
+    numbers = ", ".join(f"{n % 97 / 64}" for n in range(20000))
+    text = f"#include <ap_fixed.h>\nap_fixed<16, 6> table[20000] = {{\n{numbers}\n}};\n"
+    (tmp_path / "table.h").write_text(text)
+    source = tmp_path / "k.cpp"
+    source.write_text('#include "table.h"\nvoid k(int i, ap_fixed<16, 6> *x) { *x = table[i]; }\n')
+    began = time.process_time()
+    with read_source(source, light=[LIGHT_HEADERS]) as unit:
+        names = {cursor.spelling: cursor for cursor in unit.unit.cursor.get_children()}
+        assert names["table"].type.get_array_size() == 20000
+        assert names["table"].extent.end.line == 4
+    assert time.process_time() - began < 3
+    assert not unit.errors

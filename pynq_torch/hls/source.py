@@ -21,6 +21,7 @@ from pynq_torch.errors import InterfaceError, needs
 from . import headers, toolchain
 from .clang_headers import precompiled
 from .directives import Pragma
+from .long_tables import without_long_tables
 from .preprocess import Preprocessed, check_headers, complaints, preprocess, unreadable
 
 with needs("clang", "Reading HLS C++"):
@@ -160,13 +161,16 @@ def read_source(
         content = f"{text}\n{appendix}\n"
         key = None if missing else _key(path, content, preprocessed.text, arguments, stubs)
         unit = _KEPT.pop(key, None)
+        included = {_unquoted(match[1]) for match in _FILE.finditer(preprocessed.text)}
+        more = without_long_tables(sorted(included - {str(path)})) if unit is None else ()
+        unsaved = [(os.fsencode(path), content), *more]
         if unit is None and taken:
             # libclang refuses those of headers that were installed again, the same to the letter.
             with suppress(cindex.TranslationUnitLoadError):
-                unit = _parse(path, content, [*arguments, *taken], folders, Path(stubs), missing)
+                unit = _parse(unsaved, [*arguments, *taken], folders, Path(stubs), missing)
                 unit = None if _errors(unit) else unit  # may be the precompiled headers'
         if unit is None:
-            unit = _parse(path, content, arguments, folders, Path(stubs), missing)
+            unit = _parse(unsaved, arguments, folders, Path(stubs), missing)
         (pragmas, others), errors = _active_pragmas(path, preprocessed), _errors(unit)
         said = preprocessed.errors
         yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said, others)
@@ -268,21 +272,20 @@ def _settle(
 
 
 def _parse(
-    path: Path,
-    content: str,
+    unsaved: Sequence[tuple[bytes, str]],
     arguments: Sequence[str],
     folders: Sequence[Path],
     stubs: Path,
     missing: list[str],
 ) -> cindex.TranslationUnit:
-    """Parse `path`; a header that only libclang does not find gets a stand-in too."""
+    """Parse the first of some texts; a header that only libclang lacks gets a stand-in too."""
     seen = set(missing)
     index = cindex.Index.create()
     while True:
         unit = index.parse(
-            os.fsencode(path),
+            unsaved[0][0],
             args=[os.fsencode(argument) for argument in arguments],
-            unsaved_files=[(os.fsencode(path), content)],
+            unsaved_files=[*unsaved],
             options=_PARSE_OPTIONS,
         )
         found = (_MISSING.search(item.spelling) for item in unit.diagnostics)
