@@ -138,6 +138,8 @@ class FunctionPlan:
     interval: int | None = None
     #: Whether PIPELINE off keeps the tool from pipelining its loops unasked.
     off: bool = False
+    #: Whether what cuts a struct cuts the arrays in it.
+    cuts_structs: bool = False
     #: Whether long sums become trees.
     balanced: bool = True
     dataflow: bool = False
@@ -261,14 +263,14 @@ def _is_off(item: Directive) -> bool:
 def _named(function: FunctionPlan, item: Directive) -> list[str]:
     """Return the arrays that a directive names: a member, or a struct with its members.
 
-    What binds a struct does so to its members only where it is an array of structs. What cuts a
-    struct cuts the arrays in it (`buffer.array` in three logs of Vitis HLS 2020.2).
+    What cuts or binds a struct does so to its members only where it is an array of structs; in
+    Vitis HLS what cuts one cuts the arrays in it (`buffer.array` in three logs of 2020.2).
     """
     if item.variable not in function.members:
         return [item.member if item.variable == "this" else item.variable]
     found, name = [item.member], item.member
-    whole = item.name in ("array_partition", "array_reshape", "dependence")
-    if whole or function.dimensions.get(name):
+    cuts = function.cuts_structs and item.name in ("array_partition", "array_reshape")
+    if cuts or function.dimensions.get(name) or item.name == "dependence":
         found += [f"{name}.{one}" for one in function.members.get(name, {}).values()]
     return found
 

@@ -169,6 +169,7 @@ class _Plans:
             if made.scope is scope and made.plan.place.key == place.key:
                 return made
         made = _Made(_function(scope, place), scope, self._tool)
+        made.plan.cuts_structs = self._tool == "vitis"
         _fill(scope, made, None, _labels(scope.node), constants)
         return made
 
