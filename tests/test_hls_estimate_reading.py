@@ -298,3 +298,35 @@ def test_a_macro_with_the_name_of_what_a_header_uses_is_named(tmp_path: Path, na
     source.write_text("#include <ap_int.h>\nvoid k(ap_int<4> *x) { *x = 1; }\n")
     with pytest.raises(KernelBuildError, match=f"^-D {name}: macro {name} .* call it otherwise"):
         estimate(source, "k", defines=[f"{name}=64"])
+
+
+WORKSPACE = """
+void sums(const int a[64], int *all, int n) {
+    each: for (int i = 0; i < 62; ++i) {
+#pragma HLS PIPELINE
+        all[i] = a[i] + a[i + 1] + n;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "interval"),
+    [
+        ("component/hls_config.cfg", "syn.file=/home/one/work/host/src/sums.cpp", 2),
+        ("component/hls_config.cfg", r"syn.file=C:\\work\\host\\src\\sums.cpp", 2),
+        ("component/hls_config.cfg", "syn.file=/home/one/work/other/sums.cpp", 1),
+        ("component/hls_config.cfg", "tb.file=/home/one/work/host/src/sums.cpp", 1),
+        ("host/src/kernel/any.cfg", "syn.file=../sums.cpp", 2),
+    ],
+)
+def test_a_component_beside_a_source_says_its_flow(tmp_path, place, line, interval):
+    """Where its cfg file names the source: in the flow of Vitis arguments are m_axi."""
+    (tmp_path / ".git").mkdir()
+    config, source = tmp_path / place, tmp_path / "host" / "src" / "sums.cpp"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    source.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f"part=xczu9eg-ffvb1156-2-e\n[hls]\nflow_target=vitis\n{line}\n")
+    source.write_text(WORKSPACE)
+    assert guess_release(source, None, "vitis") == (2024 if interval == 2 else 0)
+    assert estimate(source, "sums").loops[0].ii == interval

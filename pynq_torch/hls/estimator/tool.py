@@ -11,6 +11,7 @@ from pathlib import Path
 from pynq_torch.paths import shown
 
 from ..lint_tree import Directive
+from .configured import files_of, places_around
 
 __all__ = [
     "DEFAULT_PART",
@@ -90,10 +91,11 @@ def with_top_first(paths: Sequence[Path], top: str) -> list[Path]:
 def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None, part: str) -> str:
     """Return ``"vivado"`` or ``"vitis"``; Vitis where nothing tells.
 
-    A file of directives tells first, then words and parts that only Vitis HLS has, the names of
-    files and folders, the scripts of solutions beside the source, words and headers that Vitis HLS
-    has given up, and how the part is written: Vivado HLS has no dash before the package. The
-    default part has none either, and tells only where a script beside the source names it too.
+    A file of directives tells first, then words and parts that only Vitis HLS has, a cfg file that
+    names the source, the names of files and folders, the scripts of solutions beside the source,
+    words and headers that Vitis HLS has given up, and how the part is written: Vivado HLS has no
+    dash before the package. The default part has none either, and tells only where a script beside
+    the source names it too.
     `mode=` tells before names, but not before a script that Vivado HLS wrote.
     """
     if file is not None:
@@ -102,7 +104,7 @@ def guess_tool(source: Path, items: Sequence[Directive], file: Path | str | None
         if written := _written_by([Path(file)]):
             return written
     texts = [item.pragma.text for item in items]
-    if _NEW.match(part) or any(_VITIS.search(text) for text in texts):
+    if _NEW.match(part) or any(_VITIS.search(text) for text in texts) or files_of(source):
         return "vitis"
     path, is_newer = str(source).lower(), any(_MODE.search(text) for text in texts)
     for word in ("vitis",) if is_newer else ("vitis", "vivado"):
@@ -143,9 +145,9 @@ def guess_release(source: Path, file: Path | str | None, tool: str) -> float:
     """Return the release that wrote the scripts around a source; 0 where none says.
 
     They say the year: the first release of it is meant, of Vitis HLS in 2020 the second, with which
-    it began (68 of 79 reports).
+    it began (68 of 79 reports). A cfg file that names the source says that it is a unified one.
     """
-    if str(file).endswith(".cfg"):
+    if str(file).endswith(".cfg") or (file is None and tool == "vitis" and files_of(source)):
         return _UNIFIED
     for scripts in [[] if file is None else [Path(file)], *_around(source.parent)]:
         years = set()
@@ -227,9 +229,13 @@ def defaults_of(source: Path, file: Path | str | None) -> dict[str, bool]:
 
 
 def _near(source: Path, file: Path | str | None) -> Iterator[list[str]]:
-    """Yield the text of the file of directives and its script; then of those beside the source."""
+    """Yield the text of the file of directives and its script; then of those at the source.
+
+    Those are the cfg files that name it, then the scripts and the cfg files beside it.
+    """
     folder = source.parent
     yield _texts([] if file is None else [Path(file), Path(file).with_name("script.tcl")])
+    yield _texts(files_of(source))
     beside = [*folder.glob("*.tcl"), *folder.glob("*.cfg"), *folder.glob("*/script.tcl")]
     yield [text for text in _texts(beside) if _may_speak_of(text, source)]
 
@@ -250,12 +256,10 @@ def _around(folder: Path) -> Iterator[list[Path]]:
     They are around it up to the working folder or a repository's. Of a folder in neither (one of
     ``/tmp``), only the solutions beside it count: what else is there belongs to others.
     """
-    here, folder, left, before = Path.cwd(), folder.resolve(), _FOLDERS, ""
-    places = (folder, *folder.parents)
-    if not any(place == here or (place / ".git").exists() for place in places):
-        places = (folder,)
-        yield list(folder.parent.glob("solution*/script.tcl"))
-    for above in itertools.islice(places, _UP):
+    left, before, places = _FOLDERS, "", [*itertools.islice(places_around(folder), _UP)]
+    if len(places) == 1 and not (places[0] == Path.cwd() or (places[0] / ".git").exists()):
+        yield list(places[0].parent.glob("solution*/script.tcl"))
+    for above in places:
         scripts = []
         for base, folders, files in os.walk(above):
             scripts += [Path(base, name) for name in files if name.endswith(".tcl")]
@@ -264,8 +268,6 @@ def _around(folder: Path) -> Iterator[list[Path]]:
             inner = [] if deep else [one for one in folders if one[0] != "."]
             folders[:] = [one for one in inner if os.path.join(base, one) != before]
         yield scripts
-        if above == here or (above / ".git").exists():
-            return
         before = str(above)
 
 
