@@ -321,3 +321,29 @@ void k(const int x[64], int y[64]) {
 """
     why = loop_of(estimate_of(tmp_path, text, "vitis"), "find").why
     assert "llvm" not in why and "maximum" in why and "minimum" in why
+
+
+FILTER = """
+void k(const unsigned char x[4096], const unsigned char w[9], unsigned char y[4096]) {
+#pragma HLS INTERFACE m_axi port=x bundle=one
+#pragma HLS INTERFACE m_axi port=w bundle=WEIGHTS
+#pragma HLS INTERFACE m_axi port=y bundle=RESULT
+    rows: for (int i = 0; i < 4000; ++i) {
+#pragma HLS PIPELINE
+        int sum = 0;
+        for (int j = 0; j < 9; ++j) sum += x[7 * i % 4000 + 5 * j] * w[j];
+        y[i] = sum >> 4;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("weights", "result", "interval"), [("one", "one", 18), ("one", "two", 9), ("two", "one", 9)]
+)
+def test_a_write_to_a_bundle_may_change_all_behind_it(
+    tmp_path: Path, weights: str, result: str, interval: int
+) -> None:
+    """Nine weights are read again in each iteration that writes to their port."""
+    text = FILTER.replace("WEIGHTS", weights).replace("RESULT", result)
+    assert loop_of(estimate_of(tmp_path, text, "vitis-2024.1"), "rows").ii == interval

@@ -123,9 +123,9 @@ def with_plain_names(text: str) -> str:
 def with_one_bus(text: str, entry: str, names: Collection[str]) -> str:
     """Return a raw module in which arguments may be one array: words behind one m_axi port.
 
-    Vivado HLS reads them in each iteration that writes one of them, also where they stay the same:
-    a 3x3 filter whose nine weights are there has II=18 (two of two reports). ``nonnull`` keeps
-    :func:`marked` from taking them for memories of their own.
+    The tools read them in each iteration that writes one of them, also where they stay the same: a
+    3x3 filter whose nine weights are there has II=18 (two of two reports of Vivado HLS, one of
+    Vitis HLS). ``nonnull`` keeps :func:`marked` from taking them for memories of their own.
     """
 
     def begun(line: re.Match[str]) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import ceil
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from .array import Array
 from .region import Node, Region
 from .scev import Expression
 
-__all__ = ["Ports", "Use"]
+if TYPE_CHECKING:
+    from .plan import Plan
+
+__all__ = ["Ports", "Use", "shared_buses"]
 
 #: Of a bank in a cycle, the most reads, writes, accesses where there are both, and writes that are
 #: not of two branches.
@@ -118,3 +121,16 @@ def _written(region: Region) -> dict[Array, set[Expression]]:
         if access is not None and access.write and access.address.terms:
             found[access.array].add(access.address)
     return found
+
+
+def shared_buses(plan: Plan) -> list[list[str]]:
+    """Return which arguments are behind one m_axi port: in Vivado HLS count all as behind one.
+
+    In Vitis HLS they are those of a bundle (three loops of a report of 2024.1).
+    """
+    if plan.tool == "vivado":
+        return [plan.buses()]
+    found: dict[str, list[str]] = {}
+    for name in plan.buses():
+        found.setdefault(plan.top.ports[name].get("bundle", ""), []).append(name)
+    return [names for names in found.values() if len(names) > 1]

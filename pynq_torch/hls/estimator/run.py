@@ -50,6 +50,7 @@ from .passes import too_much
 from .place import Place
 from .plan import Plan, Trips
 from .planned import make_plan
+from .ports import shared_buses
 from .result import Estimate
 from .tables import with_arguments
 from .target import Target, target_of
@@ -302,8 +303,8 @@ def _optimised(
     plan.warn_of_latencies(lambda one: one is not plan.top and not is_module(one))
     if arguments:
         text = with_arguments(text, plan.entry, arguments, lenient=lenient)
-    if plan.tool == "vivado":
-        text = with_one_bus(text, plan.entry, plan.buses())
+    for names in shared_buses(plan):
+        text = with_one_bus(text, plan.entry, names)
     at = functools.partial(is_inlined_at, plan)
     made = functools.partial(compiler.optimise, text, plan.entry, at, unrolled, folder)
     made = functools.partial(made, tool=plan.tool, release=release, members=plan.members())
