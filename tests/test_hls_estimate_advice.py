@@ -347,3 +347,29 @@ def test_a_write_to_a_bundle_may_change_all_behind_it(
     """Nine weights are read again in each iteration that writes to their port."""
     text = FILTER.replace("WEIGHTS", weights).replace("RESULT", result)
     assert loop_of(estimate_of(tmp_path, text, "vitis-2024.1"), "rows").ii == interval
+
+
+LEAST = """
+void k(const float x[40], float *y) {
+    float least = 1e30f, next = 1e30f;
+    each: for (int i = 0; i < 40; ++i) {
+        const float now = x[i];
+        if (now < least) {
+            next = least;
+            least = now;
+        } else if (now < next) {
+            next = now;
+        }
+    }
+    *y = next - least;
+}
+"""
+
+
+@pytest.mark.parametrize(("clock", "interval"), [(10, 1), (5, 2)])
+def test_a_comparison_begins_behind_a_choice_if_there_is_time(
+    tmp_path: Path, clock: float, interval: int
+) -> None:
+    """Its second cycle, the choice and the first cycle of the next one take 7.2 ns."""
+    found = estimate_of(tmp_path, LEAST, "vitis-2025.1", part="xczu7ev-ffvc1156-2-e", clock=clock)
+    assert loop_of(found, "each").ii == interval
