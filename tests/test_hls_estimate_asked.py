@@ -720,6 +720,17 @@ void k(const int x[64], int y[64]) {
     assert found == [2, 1]
 
 
+@pytest.mark.parametrize(("mode", "interval"), [("ap_memory", 4), ("bram", 2)])
+def test_block_ram_outside_has_two_ports(tmp_path: Path, mode: str, interval: int) -> None:
+    text = """
+void k(const int x[256], int y[64]) {
+#pragma HLS INTERFACE MODE port=x
+    for (int i = 0; i < 64; ++i) y[i] = x[i] ^ x[i + 64] ^ x[i + 128] ^ x[i + 192];
+}
+"""
+    assert _of(tmp_path, text, MODE=mode).loops[0].ii == interval
+
+
 _SUM = """
 int k(const int x[64], BOUND n) {
     int sum = 0;

@@ -247,8 +247,8 @@ class Arrays:
         mode = port.get("mode", "").lower()
         if storage := port.get("storage_type"):  # of ap_memory and bram
             array.plan = replace(array.plan, kind=storage.lower())
-        elif mode in ("ap_memory", "bram") and self._vitis and not array.plan.kind:
-            array.plan = replace(array.plan, kind="ram_1p")
+        elif mode == "ap_memory" and self._vitis and not array.plan.kind:
+            array.plan = replace(array.plan, kind="ram_1p")  # `bram` has two ports where it needs
         if mode in ("ap_memory", "bram") and (said := port.get("latency", "")).isdigit():
             array.plan = replace(array.plan, latency=int(said))
         inside = self._module.structs.get(item_type, "")  # an hls::Mat holds streams
