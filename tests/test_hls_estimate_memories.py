@@ -293,6 +293,8 @@ READ, WRITE = "y[i] = x[i]", "y[i] = i"
     ("tool", "kind", "work", "blocks"),
     [
         ("vivado", "int", READ, 4), ("vitis", "int", READ, 2), ("vitis-2020.2", "int", READ, 4),
+        ("vivado-2015.4", "int", READ, 0), ("vitis-2023.1", "char", READ, 4),
+        ("vitis-2024.1", "char", READ, 2), ("vitis-2025.1", "int", READ, 2),
         ("vitis-2021.2", "int", READ, 8), ("vitis-2021.2", "char", READ, 4),
         ("vitis-2022.1", "int", READ, 0), ("vitis-2023.1", "int", READ, 8),
         ("vitis-2024.2", "int", READ, 4), ("vitis-2024.2", "char", READ, 3),
@@ -304,6 +306,40 @@ def test_the_adapter_of_a_bus_depends_on_the_release(
 ) -> None:
     source = tmp_path / "k.cpp"
     source.write_text(BUS.replace("TYPE", kind).replace("WORK", work))
+    assert estimate(source, "k", tool=tool).resources["BRAM_18K"] == blocks
+
+
+@pytest.mark.parametrize(
+    ("tool", "part", "blocks"),
+    [
+        ("vitis-2020.2", "xczu3eg-sbva484-1-e", 4), ("vitis-2021.1", "xck26-sfvc784-2LV-c", 8),
+        ("vitis-2021.1", "xcu50-fsvh2104-2-e", 4), ("vitis-2023.2", "xcu200-fsgd2104-2-e", 4),
+        ("vitis-2024.2", "xcu200-fsgd2104-2-e", 2),
+    ],
+)  # fmt: skip
+def test_large_parts_keep_a_word_of_a_bus_in_one_block(
+    tmp_path: Path, tool: str, part: str, blocks: int
+) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text(BUS.replace("TYPE", "int").replace("WORK", READ))
+    assert estimate(source, "k", tool=tool, part=part).resources["BRAM_18K"] == blocks
+
+
+@pytest.mark.parametrize(
+    ("tool", "option", "blocks"),
+    [
+        ("vitis-2020.2", "max_read_burst_length=64", 6), ("vitis-2020.2", "", 4),
+        ("vitis-2024.2", "max_read_burst_length=64", 4),
+        ("vitis-2025.1", "max_write_burst_length=64", 4), ("vitis-2025.1", "", 2),
+    ],
+)  # fmt: skip
+def test_an_adapter_holds_the_bursts_under_way(
+    tmp_path: Path, tool: str, option: str, blocks: int
+) -> None:
+    """16 times 64 words of 32 bits take two blocks; 2025 keeps one burst of what is written."""
+    source = tmp_path / "k.cpp"
+    text = BUS.replace("TYPE", "int").replace("WORK", READ)
+    source.write_text(text.replace("depth=64", f"depth=64 {option}"))
     assert estimate(source, "k", tool=tool).resources["BRAM_18K"] == blocks
 
 

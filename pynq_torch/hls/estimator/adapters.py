@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil
 
 from .array import Array
+from .buffers import Buffers
 from .calls import given
 from .ir import Instruction, Module
 from .memory import Arrays
-from .resources import blocks_behind_lite
+from .resources import blocks_behind_lite, stacked
 from .target import Target
 
 __all__ = ["Directions", "of_adapters"]
 
 #: Bits of the narrowest bus.
 _NARROWEST = 32
+#: The first release of Vivado HLS that reports block RAM of adapters, and those of Vitis HLS that
+#: report none.
+_FIRST_WITH_MEMORY, _REPORTS_NONE = 2016.0, 2022
+#: The first release whose words of more than 18 bits are in several blocks, the one that leaves out
+#: what a kernel does not do, and the one whose reads are never narrower than the bus.
+_HALVES, _BY_USE, _WIDE_READS = 2021.0, 2024.0, 2024.2
+#: Since when one burst of what is written is kept, and how many words of it need no block.
+_ONE_BURST, _SHIFTED = 2025.0, 32
 
 
 class Directions:
@@ -63,6 +71,7 @@ class Directions:
 class _Bus:
     """The port of a bundle: the bits of its widest element, and what it is used for."""
 
+    buffers: Buffers
     bits: int = 0
     reads: bool = False
     writes: bool = False
@@ -79,7 +88,7 @@ def of_adapters(
     total = 0
     for array in met:
         if array.kind == "m_axi":
-            bus = buses.setdefault(array.bundle, _Bus())
+            bus = buses.setdefault(array.bundle, _Bus(array.buffers))
             bus.bits = max(bus.bits, array.element_bits)
         elif array.shared and array.kind == "memory" and not array.local:
             total += blocks_behind_lite(array, target)
@@ -92,18 +101,29 @@ def of_adapters(
 def _blocks(bus: _Bus, target: Target) -> int:
     """Return the blocks of one adapter: a memory for what is read, and one for what is written.
 
-    What they are made of differs from release to release, as the reports say: 36 bits a block in
-    Vivado HLS and Vitis HLS to 2021.1, and 18 for a 7-series part in 2021.2; none in 2022; 18 bits
-    from 2023 on, and from 2024 on only for what the kernel does with the bus. Where the release is
-    not known it counts as half of the oldest in a 7-series part.
+    Each holds all bursts that may be under way. What it is made of differs from release to release,
+    as the adapters of 130 reports say. A word of more than 18 bits takes both ports of a block
+    until 2020, and in Virtex UltraScale+, Alveo and Versal. Since 2024 there is only what the
+    kernel does with the bus; since 2024.2 a read has the width of the bus. Where the release is
+    not known a bus counts as half of the oldest in a 7-series part.
     """
-    release, ultra = target.release, target.has_ultra_ram
-    narrow, wide = ceil(bus.bits / 18), ceil(max(bus.bits, _NARROWEST) / 18)
-    if target.tool == "vitis" and release >= 2024:
-        return bus.reads * wide + bus.writes * narrow
-    if target.tool == "vitis" and release >= 2022:
-        return 2 * wide if release >= 2023 else 0
-    if target.tool == "vitis" and release > 2021.1 and not ultra:
-        return 2 * narrow
-    half = target.tool == "vitis" and not release and not ultra
-    return (1 if half else 2) * max(ceil(bus.bits / 36), 1)
+    release = target.release
+    if target.tool == "vivado":
+        if 0 < release < _FIRST_WITH_MEMORY:
+            return 0
+    elif int(release) == _REPORTS_NONE:
+        return 0
+    is_new = target.tool == "vitis" and release >= _HALVES
+    is_dual = is_new and (not target.has_ultra_ram or target.is_small)
+    asked, by_use = bus.buffers, target.tool == "vitis" and release >= _BY_USE
+    wide = max(bus.bits, _NARROWEST) if by_use and release >= _WIDE_READS else bus.bits
+    total = 0
+    if bus.reads or not by_use:
+        total += stacked(asked.read_burst * asked.reads, wide, is_dual=is_dual)
+    if by_use and release >= _ONE_BURST:
+        is_kept = bus.writes and asked.write_burst > _SHIFTED
+        return total + is_kept * stacked(asked.write_burst, bus.bits, is_dual=is_dual)
+    if bus.writes or not by_use:
+        total += stacked(asked.write_burst * asked.writes, bus.bits, is_dual=is_dual)
+    is_half = target.tool == "vitis" and not release and not target.has_ultra_ram
+    return total // 2 if is_half else total

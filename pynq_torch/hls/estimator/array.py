@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil, gcd, prod
 
 from .asked import ArrayPlan
+from .buffers import Buffers
 from .scev import Expression, Known
 
 __all__ = [
@@ -66,6 +67,8 @@ class Array:
     bus_latency: int | None = None
     #: Of m_axi: the bits of the widest word that its INTERFACE allows.
     widest: int | None = None
+    #: Of m_axi: how much its adapter holds.
+    buffers: Buffers = field(default_factory=Buffers)
     local: bool = False
     #: Whether it is a variable of a DATAFLOW region, between processes.
     between: bool = False

@@ -9,6 +9,7 @@ from math import prod
 
 from .array import Access, Array, banks_of, bits_between, choices_of, runs_over, split
 from .asked import ArrayPlan, FunctionPlan
+from .buffers import buffers_of
 from .ir import Function, Instruction, Module, bits_of, split_types
 from .place import plain_name
 from .roms import table_of
@@ -265,6 +266,7 @@ class Arrays:
             array.bus_latency = int(said) if (said := port.get("latency", "")).isdigit() else None
             is_plain = owner is not None and array.name in owner.plain
             array.widest = widest_of(owner.ports, array.bundle) if is_plain and owner else 0
+            array.buffers = buffers_of(owner.ports, array.bundle) if owner else array.buffers
         elif not array.dimensions and (array.local or not self._indexed(base)):
             array.kind = "scalar"
         elif array.is_registers or array.is_tiny or self._is_taken_apart(array, base):

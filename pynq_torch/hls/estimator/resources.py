@@ -16,7 +16,7 @@ from .scev import Expression
 from .target import Target
 from .turns import blocks_of_turns
 
-__all__ = ["DspBlocks", "block_rams", "blocks_behind_lite"]
+__all__ = ["DspBlocks", "block_rams", "blocks_behind_lite", "stacked"]
 
 _SHAPES = ((16384, 1), (8192, 2), (4096, 4), (2048, 9), (1024, 18), (512, 36))
 #: The first release that reports one half of what two processes of DATAFLOW use in turn.
@@ -83,18 +83,22 @@ def _memory(depth: int, width: int, *, is_dual: bool, doubled: bool, asked: bool
         depth, doubled = 2 * depth, False
     if not asked and depth * width < LUT_BITS:
         return 0
-    return _blocks(depth, width, _SHAPES[:-1] if is_dual else _SHAPES) * (2 if doubled else 1)
+    return stacked(depth, width, is_dual=is_dual) * (2 if doubled else 1)
 
 
-def _blocks(depth: int, width: int, shapes: Sequence[tuple[int, int]]) -> int:
-    """Return the blocks side by side and one above the other that hold so many words."""
+def stacked(depth: int, width: int, *, is_dual: bool) -> int:
+    """Return the blocks side by side and one above the other that hold so many words.
+
+    A word of more than 18 bits takes both ports of a block: `is_dual` says that both are taken.
+    """
+    shapes = _SHAPES[:-1] if is_dual else _SHAPES
     depth = 1 << (depth - 1).bit_length()
     return min(ceil(depth / rows) * ceil(width / bits) for rows, bits in shapes)
 
 
 def _fifo(depth: int, width: int) -> int:
     """Return the blocks of a FIFO; those of up to 1,024 bits are shift registers."""
-    return _blocks(depth, width, _SHAPES[:-1]) if depth * width > LUT_BITS else 0
+    return stacked(depth, width, is_dual=True) if depth * width > LUT_BITS else 0
 
 
 def blocks_behind_lite(array: Array, target: Target) -> int:
@@ -103,12 +107,11 @@ def blocks_behind_lite(array: Array, target: Target) -> int:
     It is in words of 32 bits; Vivado HLS gives both sides a port to write, and takes blocks for
     all that is more than a word.
     """
-    shapes = _SHAPES if target.tool == "vitis" else _SHAPES[:-1]
     memories, elements = array.banks()
     bits = max(1 << (elements * array.element_bits - 1).bit_length(), 8)
     words = ceil(ceil(array.words / (memories * elements)) * bits / 32)
     is_small = 32 * words < LUT_BITS if target.tool == "vitis" else array.words <= memories
-    return 0 if is_small else memories * _blocks(words, 32, shapes)
+    return 0 if is_small else memories * stacked(words, 32, is_dual=target.tool == "vivado")
 
 
 #: DSP blocks of an integer multiplier from which it is used for several products.
