@@ -340,3 +340,37 @@ void k(volatile int *bus, int n, int out[1024]) {
     vitis = _of(tmp_path, text, "vitis").loops[0].iteration_latency
     plain = _of(tmp_path, text.replace("volatile ", ""), "vitis").loops[0].iteration_latency
     assert vitis == plain
+
+
+SHIFTED = """
+#include <ap_int.h>
+typedef ap_int<12> place;
+void k(const ap_int<4> in[64], ap_int<8> out[64], int size, int margin) {
+    static ap_int<4> lines[2][64];
+#pragma HLS ARRAY_PARTITION variable=lines complete dim=1
+    place n = size, before = margin, wide = n + 2 * before;
+    columns: for (place c = 0; c < wide; c++) {
+#pragma HLS PIPELINE
+        place x = c - before;
+        bool inside = x >= 0 && x < n;
+        ap_int<4> old[2], pixel = 0;
+#pragma HLS ARRAY_PARTITION variable=old complete
+        if (inside) pixel = in[c];
+        for (int i = 0; i < 2; ++i) old[i] = inside ? lines[i][x] : ap_int<4>(0);
+        if (inside) {
+            for (int i = 1; i > 0; --i) lines[i][x] = lines[i - 1][OFFSET];
+            lines[0][x] = pixel;
+        }
+        out[c] = old[0] + old[1];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("offset", "once"), [("x", True), ("63 - x", False)])
+def test_an_index_that_a_branch_keeps_from_being_negative_is_the_same(
+    tmp_path: Path, offset: str, once: bool
+) -> None:
+    """A buffer of lines is read and moved on under one condition: II=1 in a report of 2024.2."""
+    loop = _of(tmp_path, SHIFTED.replace("OFFSET", offset), "vitis").loops[0]
+    assert loop.ii is not None and (loop.ii == 1) is once

@@ -14,9 +14,10 @@ __all__ = ["distance_of", "sure_distance", "told_of"]
 
 #: A loop's count in a few bits.
 _WRAPS = re.compile(
-    r"^zext i(?P<bits>\d|1[0-6]) \{ (?P<begin>-?\d+|false|true) ,\+, (?P<step>-?\d+|true) \} "
+    r"^zext i(?P<bits>\d|1[0-6]) \{ (?P<begin>[^{}]+) ,\+, (?P<step>-?\d+|true) \} "
     r"<%(?P<loop>[^ ]+)> to "
 )
+_A_NUMBER = re.compile(r"^(?:-?\d+|false|true)$")
 #: What is left of a loop's count is its index less this, times the divisor: `i % 6`.
 _QUOTIENT = re.compile(r"^\{ \d+ ,\+, 1 \} <%[^ ]+> /u (?P<divisor>\d+)$")
 
@@ -128,7 +129,10 @@ def _turns(load: Expression, store: Expression, header: str) -> int:
     if rest or left.constant:
         return 1
     period, step = 1 << int(first["bits"]), _number(first["step"])
-    wanted = _number(second["begin"]) - _number(first["begin"])
+    begins = first["begin"], second["begin"]
+    if begins[0] != begins[1] and not all(map(_A_NUMBER.match, begins)):
+        return 1
+    wanted = 0 if begins[0] == begins[1] else _number(begins[1]) - _number(begins[0])
     meetings = (n for n in range(1, period + 1) if (step * n - wanted) % period == 0)
     return next(meetings, 0)
 

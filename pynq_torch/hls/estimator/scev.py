@@ -23,6 +23,8 @@ _TOKEN = re.compile(
 _MULTIPLE = re.compile(r"^Loop %(?P<loop>.+): Trip multiple is (?P<trips>\d+)")
 _WIDTH = re.compile(r" to i(\d+)\)")
 _QUOTIENT = re.compile(r"^(?P<of>.+) /u (?P<by>\d+)$")
+#: A loop's count in a few bits whose first value is a number.
+_FROM_A_NUMBER = re.compile(r"^sext i\d+ \{ (?:-?\d+|true|false) ,")
 _RANGE = re.compile(r" U: (\S+?) S: (\S+)")
 
 
@@ -237,7 +239,11 @@ class _Reader:
         narrow = width[:1] == "i" and width[1:].isdigit() and int(width[1:]) < 32
         if kind in ("sext", "zext", "ptrtoint") and not (narrow and inner.counts):
             return inner
-        return Expression(0, ((" ".join(self.tokens[begin : self.at - 1]), 1),))
+        text = " ".join(self.tokens[begin : self.at - 1])
+        # LLVM makes one of the other where a branch says that the value is not negative.
+        if kind == "sext" and narrow and not _FROM_A_NUMBER.match(text):
+            text = "z" + text[1:]
+        return Expression(0, ((text, 1),))
 
     def _opaque(self, begin: int) -> Expression:
         level = 1
