@@ -247,3 +247,21 @@ def test_a_line_that_moves_up_is_cut_and_keeps_its_interval(tmp_path: Path) -> N
     found = estimate(source, "k", tool="vitis")  # 17 banks of 8 words
     assert (found.loops[0].ii, found.resources["BRAM_18K"]) == (16, 0)
     assert estimate(source, "k", tool="vivado").resources["BRAM_18K"] > 0
+
+
+WORDS = """
+void k(const unsigned x[16], unsigned y[64]) {
+    unsigned w[64];
+    first: for (int i = 0; i < 16; ++i) w[i] = x[i];
+    more: for (int i = 16; i < 64; ++i) w[i] = (w[i - 2] ^ w[i - 7]) + w[i - 15] + w[i - 16];
+    last: for (int i = 0; i < 64; ++i) y[i] = w[i];
+}
+"""
+
+
+def test_a_copy_that_its_pipeline_writes_serves_one_read(tmp_path: Path) -> None:
+    """Four reads in two cycles take two copies of two blocks (the words of five reports' SHA-2)."""
+    source = tmp_path / "k.cpp"
+    source.write_text(WORDS)
+    found = estimate(source, "k", tool="vitis-2025.1")
+    assert (found.loops[1].ii, found.resources["BRAM_18K"]) == (2, 4)

@@ -206,7 +206,9 @@ def _division(
         for way in (False, True)
     )
     met = max(Counter(read).values(), default=0)
-    return None if len(written) > 1 else _copies(array, met, target, least, cuts, more)
+    if len(written) > 1:
+        return None
+    return _copies(array, met, target, least, cuts, more, written=bool(written))
 
 
 def _apart(accesses: Sequence[Access]) -> Division | None:
@@ -226,16 +228,19 @@ def _copied_whole(accesses: Sequence[Access], target: Target, least: int) -> Div
     """Return the copies of an array whose addresses move each in its own way: no cut parts them."""
     reads, writes = ({one.address for one in accesses if one.write is way} for way in (False, True))
     many = accesses[0].array.cuts() or len(writes) > 1
-    return None if many else _copies(accesses[0].array, len(reads), target, least)
+    array, written = accesses[0].array, bool(writes)
+    return None if many else _copies(array, len(reads), target, least, written=written)
 
 
 def _copies(
-    array: Array, reads: int, target: Target, least: int, cuts: Cuts | None = None, more: int = 1
-) -> Division | None:
+    array: Array, reads: int, target: Target, least: int, cuts: Cuts | None = None, more: int = 1,
+    *, written: bool,
+) -> Division | None:  # fmt: skip
     """Return the copies from which so many reads can be served; None where there will be none.
 
     Each has `more` banks by `cuts`. An interval of `least` is all that the pipeline can reach. Of a
-    table there are as many as are read.
+    table there are as many as are read. Of each a port is for what is written; where the pipeline
+    itself writes none, one of them serves a second read.
     """
     large = array.words * array.element_bits > _MOST_COPIED
     if reads <= array.ports() or large or array.plan.kind or 0 < target.release < _COPIES:
@@ -244,7 +249,7 @@ def _copies(
         return Division(cuts or {}, reads - 1, is_dual=True)
     at_once = ceil(reads / max(least, ceil(reads / _MOST_READS)))
     most = _MOST_READS * more if reads > _MOST_READS else 0
-    return Division(cuts or {}, max(at_once - 1, 1), is_dual=True, most=most)
+    return Division(cuts or {}, max(at_once - (not written), 1), is_dual=True, most=most)
 
 
 def _cuts(
