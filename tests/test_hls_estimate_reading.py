@@ -135,6 +135,18 @@ def test_scripts_say_the_year_of_a_release(tmp_path, tool, years, release):
     assert found == release
 
 
+@pytest.mark.parametrize(
+    ("comments", "release"),
+    [(["Vitis HLS 2024.2"], 2024.2), (["vitis_hls v2023.1"], 2023.1), (["Vivado HLS 2019.2"], 0),
+     (["Vitis HLS 2024.2", "Vitis HLS 2023.1"], 0), (["Vitis 2024.2"], 0)],
+)  # fmt: skip
+def test_a_comment_of_a_script_may_say_the_release(tmp_path, monkeypatch, comments, release):
+    monkeypatch.chdir(tmp_path)
+    for number, comment in enumerate(comments):
+        (tmp_path / f"run{number}.tcl").write_text(f"# run with {comment}\nopen_project p\n")
+    assert guess_release(tmp_path / "k.cpp", None, "vitis") == release
+
+
 @pytest.mark.parametrize("name", ["more.h", "more.hpp"])
 def test_headers_may_be_listed_beside_sources(tmp_path: Path, name: str) -> None:
     """Projects of HLS list them, and nothing is compiled of them but what includes them."""

@@ -44,11 +44,13 @@ _WRITTEN = re.compile(
 )
 #: The years behind that: of Xilinx, and of AMD since 2023.
 _YEARS = re.compile(r"(?:\d{4}-|\(C\) (?=201[45] ))(20[12]\d)")
+#: How a person says in a script what it is for.
+_SAID = re.compile(r"\b(Vivado|Vitis)[ _]HLS[ -]v?(20[12]\d\.\d)\b", re.IGNORECASE)
 #: `vitis-2024.2`: a tool and its release.
 _NAMED = re.compile(r"^(vitis|vivado)(?:-(20\d\d(?:\.\d)?)(?:\.\d+)*)?$")
 _FIRST_VITIS = 2020.2
-#: A configuration file takes directives since 2023.2.
-_UNIFIED = 2024
+#: A configuration file takes directives since 2023.2; most that are published are of 2024.2.
+_UNIFIED = 2024.2
 #: How Vivado begins the script of a block design; there is Vitis HLS since 2020.
 _DESIGN = re.compile(r"^set scripts_vivado_version (\d{4})", re.MULTILINE)
 #: Parts that Vivado HLS did not have: Alveo, Kria, Versal.
@@ -145,21 +147,23 @@ def guess_release(source: Path, file: Path | str | None, tool: str) -> float:
     """Return the release that wrote the scripts around a source; 0 where none says.
 
     They say the year: the first release of it is meant, of Vitis HLS in 2020 the second, with which
-    it began (68 of 79 reports). A cfg file that names the source says that it is a unified one.
+    it began (68 of 79 reports). Else a comment may say it ("for Vitis HLS 2024.2").
+    A cfg file that names the source is of a unified one (58 reports).
     """
     if str(file).endswith(".cfg") or (file is None and tool == "vitis" and files_of(source)):
         return _UNIFIED
     for scripts in [[] if file is None else [Path(file)], *_around(source.parent)]:
-        years = set()
-        for path in _readable(scripts):
-            with path.open(encoding="utf-8", errors="replace") as opened:
-                head = opened.read(2000)
+        years, said = set(), set()
+        for head in _heads(scripts):
+            said |= {float(year) for name, year in _SAID.findall(head) if name.lower() == tool}
             if (match := _WRITTEN.search(head)) and match[1].lower() == tool:
                 years.add(max(map(int, _YEARS.findall(head[match.start() :]))))
         if years:
             year = years.pop() if len(years) == 1 else 0
             first = _FIRST_VITIS if tool == "vitis" else 0.0
             return max(float(f"{year}.1"), first) if year else 0
+        if len(said) == 1:
+            return said.pop()
     return 0
 
 
@@ -277,6 +281,13 @@ def _named(part: str, scripts: Iterable[Path]) -> bool:
     return any(map(pattern.search, _texts(scripts)))
 
 
+def _heads(files: Iterable[Path]) -> Iterator[str]:
+    """Yield how files begin."""
+    for path in _readable(files):
+        with path.open(encoding="utf-8", errors="replace") as opened:
+            yield opened.read(2000)
+
+
 def _readable(scripts: Iterable[Path]) -> Iterator[Path]:
     return (path for path in scripts if path.is_file() and os.access(path, os.R_OK))
 
@@ -285,9 +296,7 @@ def _written_by(scripts: Iterable[Path]) -> str | None:
     """Return the tool that wrote some scripts, None where none says so or they differ."""
     tools: set[str] = set()
     years: set[int] = set()
-    for path in _readable(scripts):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            head = file.read(2000)
+    for head in _heads(scripts):
         tools.update(name.lower() for name in _WRITTEN.findall(head))
         years.update(map(int, _DESIGN.findall(head)))
     if not tools and years:
