@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from helpers import estimate_of, loop_of
+
 from pynq_torch.hls.estimator import compiler
 
 pytestmark = [
@@ -72,7 +72,7 @@ def test_sums_behind_products_take_a_block_each_and_chain(tmp_path: Path) -> Non
 
 
 def test_an_outer_index_is_there_behind_its_addition_and_a_selection(tmp_path: Path) -> None:
-    """A divider for the bank begins in the first cycle: 1.87 + 0.99 + 4.21 ns (Vitis HLS 2022.1)."""
+    """A divider for the bank begins in the first cycle: 1.87, 0.99, 4.21 ns (Vitis HLS 2022.1)."""
     found = estimate_of(tmp_path, ZEROS.replace("COLUMNS", "200"), "vitis-2022.1")
     assert loop_of(found, "line_place").iteration_latency == (12, 12)
 
@@ -80,10 +80,10 @@ def test_an_outer_index_is_there_behind_its_addition_and_a_selection(tmp_path: P
 @pytest.mark.parametrize(
     ("columns", "more", "blocks", "cycles"),
     [
-        (128, "", 0, 2),  # wires
+        (128, "", 0, 3),  # wires, and an addition
         (96, "", 0, 3),  # 128 - 32: one adder of three numbers
         (100, "", 1, 5),  # 64 + 32 + 4: a product, and the sum in its block
-        (100, " + x[r][c - 1]", 1, 3),  # two columns: the product is whole before both sums
+        (100, " + x[r][c - 1]", 0, 4),  # two columns: the product of 6 by 7 bits is in logic
     ],
 )
 def test_rows_of_an_array_are_multiplied_if_they_are_no_sum_of_two_powers(
@@ -116,13 +116,13 @@ void k(const TYPE x[64], TYPE y[64], TYPE by) {
 """
 
 
-@pytest.mark.parametrize(("more", "cycles"), [("", 39), ("+ 3", 39), ("+ x[n] * 3 + by", 40)])
+@pytest.mark.parametrize(("more", "cycles"), [("", 37), ("+ 3", 37), ("* by + 3", 39)])
 def test_a_divider_begins_in_the_cycle_of_what_it_divides(
     tmp_path: Path, more: str, cycles: int
 ) -> None:
     """Its first stage takes 4.13 ns at any clock (sdiv of 32 bits in 60 schedules)."""
     text = DIVIDER.replace("TYPE", "int").replace("WITH", more)
-    (loop,) = estimate_of(tmp_path, text, "vitis-2022.1", clock=12).loops
+    (loop,) = estimate_of(tmp_path, text, "vitis-2022.1", clock=15).loops
     assert loop.iteration_latency == (cycles, cycles)
 
 
@@ -130,7 +130,7 @@ def test_a_divider_begins_in_the_cycle_of_what_it_divides(
 def test_a_product_in_logic_takes_as_long_as_its_wider_factor_says(
     tmp_path: Path, bits: int, cycles: int
 ) -> None:
-    """3.49 ns for 5 bits and 4.52 ns for 10, by whatever the other has (schedules of 2020 to 2024)."""
+    """3.49 ns for 5 bits and 4.52 ns for 10, whatever the other has (schedules since 2020)."""
     text = f"""#include "ap_int.h"
     void k(const ap_int<{bits}> x[64], const ap_int<4> w[64], ap_int<{bits + 4}> y[64]) {{
         for (int n = 0; n < 64; ++n) {{
@@ -140,3 +140,21 @@ def test_a_product_in_logic_takes_as_long_as_its_wider_factor_says(
     }}"""
     (loop,) = estimate_of(tmp_path, text, "vitis-2022.1", clock=9).loops
     assert loop.iteration_latency == (cycles, cycles)
+
+
+GRAY = """#include "ap_int.h"
+void k(const unsigned char in[3][64], unsigned char out[64]) {
+#pragma HLS ARRAY_PARTITION variable=in complete dim=1
+    for (int n = 0; n < 64; ++n) {
+#pragma HLS PIPELINE
+        out[n] = (in[0][n] * 77 + in[1][n] * 150 + in[2][n] * 29) >> 8;
+    }
+}
+"""
+
+
+def test_sums_take_products_by_constants_into_their_blocks(tmp_path: Path) -> None:
+    """Of 8 bits by 7, 35 of 42 do in schedules of Vitis HLS; the other one of a pair does not."""
+    found = estimate_of(tmp_path, GRAY, "vitis-2022.1")
+    assert found.resources["DSP"] == 2
+    assert found.loops[0].iteration_latency == (6, 6)

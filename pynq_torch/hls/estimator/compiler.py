@@ -198,11 +198,9 @@ def included(source: Path, include_dirs: Sequence[Path], defines: Sequence[str])
     """Return a source and every file that it includes; the source alone where one is missing."""
     with tempfile.TemporaryDirectory(prefix="pynq_torch_includes_") as name:
         listing = Path(name, "files.d")
-        command = [*command_of(source, include_dirs, defines), "-M", "-MF", str(listing)]
-        done = subprocess.run(
-            [*command, str(source)], capture_output=True, check=False, timeout=_TIMEOUT_S
-        )
-        return gcc_files(listing) if done.returncode == 0 else [str(source)]
+        words = ["-M", "-MF", str(listing), str(source)]
+        _, status = _run([*command_of(source, include_dirs, defines), *words])
+        return [str(source)] if status else gcc_files(listing)
 
 
 def release() -> str:
@@ -248,10 +246,12 @@ def _as_the_tools_do(command: Sequence[str], said: str) -> tuple[str, int]:
 
 
 def _run(command: Sequence[str]) -> tuple[str, int]:
-    done = subprocess.run(
-        [*_LIMITED, *command],
-        text=True, errors="replace", check=False, capture_output=True, timeout=_TIMEOUT_S,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            [*_LIMITED, *command], text=True, errors="replace", capture_output=True,
+            check=False, timeout=_TIMEOUT_S)  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise KernelBuildError(f"{CLANG} took more than {_TIMEOUT_S} s") from error
     return done.stderr, done.returncode
 
 

@@ -44,7 +44,7 @@ def join_products(region: Region) -> None:
         for other, _ in node.before:
             between = other.through_wires()
             product = between[-1]
-            if not _fits(product):
+            if not _fits(product, is_vitis=not vivado):
                 continue
             if any(region.function.uses[one.item.name] != 1 for one in between):
                 continue
@@ -59,12 +59,12 @@ def join_products(region: Region) -> None:
             break
 
 
-def _fits(node: Node) -> bool:
+def _fits(node: Node, *, is_vitis: bool) -> bool:
     """Whether an operation is a product of one DSP block, or of one that its sum makes it.
 
     What a block and some logic beside it multiply, as 32 bits by 7, is not joined.
     """
     cost = node.cost
-    small = cost.mac and constant_in(node.item) is None
+    small = cost.mac and (is_vitis or constant_in(node.item) is None)
     widest = int(cost.widths.partition("x")[2] or 0)
     return cost.core == "mul" and (cost.dsp == 1 or small) and widest <= _WIDEST

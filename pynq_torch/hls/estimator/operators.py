@@ -294,6 +294,10 @@ def _is_added_up(item: Instruction, function: Function) -> bool:
     return known is not None and len(item.operands) == 2 and _COUNTED.match(known.text) is not None
 
 
+#: Bits times bits from which a sum takes a product by a constant into its block.
+_LEAST_CONSTANT = 27
+
+
 def _product(
     item: Instruction, function: Function, target: Target, bits: int, constant: int | None
 ) -> Cost:
@@ -306,7 +310,9 @@ def _product(
     if len(widths) == 1:
         widths *= 2
     small, large = sorted(widths)[:2]
-    return replace(multiplier(small, large, target, bits), widths=f"{small}x{large}")
+    cost = multiplier(small, large, target, bits)
+    least = constant is not None and target.tool == "vitis" and small * large >= _LEAST_CONSTANT
+    return replace(cost, mac=cost.mac or (least and not cost.dsp), widths=f"{small}x{large}")
 
 
 def _narrowed(value: str, bits: int, function: Function, *, products: bool = True) -> int:

@@ -174,7 +174,7 @@ def _product(
     adds = address.indices[at].name != "0"
     if alone and adds and (cost.dsp == 1 or (not cost.dsp and bits * own >= _LEAST)):
         cost = Cost(2, 0.0, FIRST_NS, dsp=1, core="mul")
-    return _step(address.node, "mul", replace(cost, widths=f"{own}x{bits}"), before)
+    return _step(address.node, "mul", replace(cost, mac=False, widths=f"{own}x{bits}"), before)
 
 
 def _sum(
