@@ -1,8 +1,8 @@
 """Counters of a nest that became one loop.
 
-Each iteration begins with the question whether the inner loop has just ended: then its counter
-begins anew and the one of the loop around it is a step on. Schedules of Vivado HLS and Vitis HLS
-have a comparison, an addition and a selection for that before what takes the counters.
+Each iteration begins with the question whether the inner loop has just ended: then its counter is
+back at its start, and the one of the loop around it a step on. Schedules of both tools have a
+comparison, an addition and a selection for that before what takes the counters.
 """
 
 from __future__ import annotations

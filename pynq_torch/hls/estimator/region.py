@@ -120,11 +120,8 @@ class Region:
             self._add(item)
         if plan is None or plan.balanced:
             balance(self)
-        join_products(self)
-        join_logic(self)
-        join_sums(self)
-        compute_rows(self)
-        select_counters(self)
+        for step in (join_products, join_logic, join_sums, compute_rows, select_counters):
+            step(self)
         self.fifos.after_reads(self)
         self.rewritten = rewritten(self)
 

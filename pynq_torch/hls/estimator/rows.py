@@ -128,33 +128,28 @@ def _computed(
     region: Region, address: _Address, columns: dict[_Row, set[object]], products: dict[_Row, Node]
 ) -> list[Node]:
     """Let an address wait for its last sum; return what it needs before, less what is there."""
-    rows = address.rows()
-    made: list[Node | None] = []
+    rows, gep = address.rows(), address.node
+    made: list[Node] = []
     before: Node | None = None
     sums = False
     for at, index in enumerate(address.indices):
         own = region.by_value.get(index.name)
         if (row := rows.get(at)) is not None:
-            known = products.get(row)
-            before = products[row] = known or _product(
-                region, address, at, before, alone=len(columns[row]) == 1
-            )
-            made.append(None if known else before)
+            if row not in products:
+                alone = len(columns[row]) == 1
+                products[row] = _product(region, address, at, before, alone=alone)
+                made.append(products[row])
+            before = products[row]
         cost = _sum(region, address, at, before, sums=sums)
-        sums = sums or index.name != "0"
-        if cost is None:
-            before = before or own
-            continue
-        step = _step(address.node, "add", cost, before, own)
-        before = step
-        made.append(step)
-    gep, names = address.node, {index.name for index in address.indices}
-    indices = [region.by_value[name] for name in names if name in region.by_value]
+        if cost is not None:
+            before = _step(gep, "add", cost, before, own)
+            made.append(before)
+        before, sums = before or own, sums or index.name != "0"
+    indices = [region.by_value.get(index.name) for index in address.indices]
     gep.before = [(one, gap) for one, gap in gep.before if one not in indices]
+    gep.before += [(before, 0)] if before is not None else []
     gep.cost = Cost()
-    if before is not None:
-        gep.before.append((before, 0))
-    return [one for one in made if one is not None]
+    return made
 
 
 def _step(gep: Node, op: str, cost: Cost, *before: Node | None) -> Node:

@@ -130,7 +130,6 @@ def estimate(
     sources, include_dirs = folders(sources, "sources"), folders(include_dirs)
     name, release = named(tool) if tool is not None else (None, 0.0)
     paths = with_top_first([*_read(source, *sources)], top)
-    top = instantiated(paths[0], top)
     with ExitStack() as kept, tempfile.TemporaryDirectory(prefix="pynq_torch_estimate_") as at:
         plan, raw, make = _plan(kept, paths, top, name, part, directives, include_dirs, defines, at)
         target = _target(clock, part, plan.tool, release, paths[0], directives)
@@ -218,7 +217,7 @@ def _plan(
 
     Return plan and raw module, and what makes the plan of a module, as long as the stack is open.
     """
-    folder = Path(at)
+    folder, top = Path(at), instantiated(paths[0], top)
     with compiler.compiling(paths, folder, include_dirs, defines, top) as found:
         programs, problems = _programs(stack, paths, top, directives, include_dirs, defines)
         items = [item for program, _ in programs for item in program.directives]

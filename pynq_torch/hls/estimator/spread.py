@@ -192,10 +192,7 @@ def _division(
     left = left if both or left % ports else left // ports
     cyclic = not only_fixed and (both or not 0 < target.release < _CYCLIC)
     cuts, banks = _uncut(array) if whole else _cuts(array, along, left, cyclic=cyclic)
-    places = {
-        (access.write, *(part[0] for part in one))
-        for access, one in zip(accesses, parts, strict=True)
-    }
+    places = {(a.write, *(p[0] for p in one)) for a, one in zip(accesses, parts, strict=True)}
     at = [tuple(p % n for p, n in zip(one[1:], banks, strict=True)) for one in places]
     met = max(Counter(at).values())
     if met <= ports:
