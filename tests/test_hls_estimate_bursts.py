@@ -58,7 +58,7 @@ void k(const int *from, int to[16][16]) {
 """
 
 
-@pytest.mark.parametrize(("pitch", "depth"), [(16, 3), (64, 8), (0, 8)])
+@pytest.mark.parametrize(("pitch", "depth"), [(16, 3), (64, 9), (0, 9)])
 def test_rows_of_a_tile_are_no_burst_where_the_nest_became_one_loop(
     tmp_path: Path, pitch: int, depth: int
 ) -> None:

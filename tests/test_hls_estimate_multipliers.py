@@ -176,7 +176,7 @@ void k(const int row[64], const int column[64], int y[64]) {
     ("tool", "column", "blocks"),
     [
         ("vivado-2018.2", "column[i]", 1), ("vivado-2018.2", "4", 1), ("vivado-2018.2", "1", 0),
-        ("vitis-2022.1", "4", 0),
+        ("vitis-2022.1", "column[i]", 1), ("vitis-2022.1", "4", 1), ("vitis-2022.1", "1", 0),
     ],
 )  # fmt: skip
 def test_a_row_that_is_read_times_its_words_is_added_to_the_column_in_one_block(

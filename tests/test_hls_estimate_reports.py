@@ -93,7 +93,7 @@ PORT
     [
         ("", "vitis", 4),
         ("INTERFACE ap_memory port=in", "vitis", 8),
-        ("INTERFACE mode=bram port=out", "vitis", 8),
+        ("INTERFACE mode=bram port=out", "vitis", 4),
         ("INTERFACE ap_memory port=in storage_type=ram_2p", "vitis", 4),
         ("INTERFACE ap_memory port=in", "vivado", 4),
     ],

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
 from .array import along
@@ -48,6 +48,11 @@ class _Index:
     words: int
     #: Whether it changes in the region.
     varies: bool
+
+    @property
+    def is_added(self) -> bool:
+        """Whether a row needs an addition for it; bits that the row has not are wires."""
+        return not self.name.isdigit() or int(self.name) >= (self.words & -self.words)
 
 
 @dataclass
@@ -164,9 +169,11 @@ def _product(
     """Return what multiplies the indices before one, in a block with the sum if it is `alone`."""
     names = [one.name for one in address.indices[:at] if one.name[0] == "%"]
     bits = sum(width_of(name, region.function, f"i{_ANY_BITS}") for name in names)
+    if rows := prod(one.words for one in address.indices[:at]):
+        bits = min(bits, max(rows - 1, 1).bit_length())
     own = address.indices[at].words.bit_length()
     cost = multiplier(min(bits, own), max(bits, own), region.target, bits + own)
-    adds = address.indices[at].name != "0"
+    adds = address.indices[at].is_added
     if alone and adds and (cost.dsp == 1 or (not cost.dsp and bits * own >= _LEAST)):
         cost = Cost(2, 0.0, FIRST_NS, dsp=1, core="mul")
     return _step(address.node, "mul", replace(cost, mac=False, widths=f"{own}x{bits}"), before)
@@ -181,12 +188,15 @@ def _sum(
     """
     target, index = region.target, address.indices[at]
     plain = target.speed * adder(address.bits)
-    if before is not None and before.item.op == "mul" and before.cost.dsp and index.name != "0":
+    if before is not None and before.item.op == "mul" and before.cost.dsp and index.is_added:
         taken = target.speed * SUM_NS
         in_block = before.cost.latency == 2 and not before.cost.delay
         return Cost(1, taken, taken, core="mac") if in_block else Cost(0, plain)
     if before is not None and signed_digits(index.words) == 2:
         both = delay_of(address.bits, target)
-        return Cost(0, both if index.name != "0" else plain)
-    adds = index.varies if before is None else index.name[0] == "%" or before.item.op == "mul"
-    return Cost(0, plain) if sums and adds and index.name != "0" else None
+        return Cost(0, both if index.is_added else plain)
+    if before is None:  # a constant row is wires if it has a power of two of words
+        adds = index.varies and signed_digits(index.words) > 1
+    else:
+        adds = index.name[0] == "%" or before.item.op == "mul"
+    return Cost(0, plain) if sums and adds and index.is_added else None
