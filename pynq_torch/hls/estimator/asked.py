@@ -264,7 +264,7 @@ def _named(function: FunctionPlan, item: Directive) -> list[str]:
     """Return the arrays that a directive names: a member, or a struct with its members.
 
     What cuts or binds a struct does so to its members only where it is an array of structs; in
-    Vitis HLS what cuts one cuts the arrays in it (`buffer.array` in three logs of 2020.2).
+    Vitis HLS what cuts one cuts the arrays in it (`buffer.array` in a log of 2020.2).
     """
     if item.variable not in function.members:
         return [item.member if item.variable == "this" else item.variable]
