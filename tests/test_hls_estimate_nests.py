@@ -591,18 +591,3 @@ void k(hls::stream<beat>& in, hls::stream<beat>& out, unsigned rows) {
 """
     found = estimate_of(tmp_path, text, "vitis-2023.2")
     assert [one.name for one in found.loops] == ["row_column"]
-
-
-def test_a_loop_that_is_no_pipeline_becomes_one_with_the_pipeline_in_it(tmp_path: Path) -> None:
-    """So reports of Vitis HLS 2024.1 have it of a matrix product (two of two)."""
-    text = """
-    void k(const int x[8][8], int y[8][8]) {
-        line: for (int r = 0; r < 8; ++r) {
-    #pragma HLS PIPELINE off
-            place: for (int c = 0; c < 8; ++c) {
-    #pragma HLS PIPELINE
-                y[r][c] = x[c][r];
-            }
-        }
-    }"""
-    assert [one.name for one in estimate_of(tmp_path, text, "vitis-2024.1").loops] == ["line_place"]

@@ -38,7 +38,7 @@ def flattened(body: Body, loop: Loop) -> tuple[list[Loop], list[LoopPlan]] | Non
             return (loops, plans) if len(loops) > 1 else None
         if len(plan.inner) > 1:
             return None  # the other ones may be unrolled, but are work of their own
-        if len(loops[-1].inner) != 1 or plan.interval is not None or plan.breaks:
+        if len(loops[-1].inner) != 1 or plan.interval is not None or plan.off or plan.breaks:
             return None
         inner = loops[-1].inner[0]
         if not _is_perfect(body, loops[-1], inner, plan) or not _is_steady(body.function, inner):
