@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from .ir import Instruction
     from .region import Node, Region
 
-__all__ = ["choice_behind", "cost_of_access", "in_turn", "reads_on", "remainders"]
+__all__ = ["INDEX", "choice_behind", "cost_of_access", "in_turn", "reads_on", "remainders"]
 
 #: Of a block RAM, and of a memory in LUTs: from the address, and to the data.
 _MEMORY_NS, _LUT_NS = 3.25, 2.32
 #: Bits of an index of which no more is known.
 _WIDEST = 32
 #: The indices of an address.
-_INDEX = re.compile(r", i\d+ (%[^ ,]+|-?\d+)")
+INDEX = re.compile(r", i\d+ (%[^ ,]+|-?\d+)")
 
 
 def cost_of_access(region: Region, node: Node, access: Access) -> Cost:
@@ -116,7 +116,7 @@ def choice_behind(region: Region, node: Node) -> Node | None:
 def _of_banks(pointer: Instruction, access: Access) -> set[str]:
     """Return the values that choose the bank alone, of those that an address is computed of."""
     cuts, size = access.array.cuts(), len(access.array.dimensions)
-    indices = _INDEX.findall(pointer.text) if pointer.op == "getelementptr" else []
+    indices = INDEX.findall(pointer.text) if pointer.op == "getelementptr" else []
     last = dict(zip(range(size - 1, -1, -1), reversed(indices), strict=False))
     return {
         name

@@ -21,10 +21,9 @@ _SELECTION: _Points = ((1, 0.99), (4, 1.02), (8, 1.24), (10, 0.69), (12, 0.69), 
                        (128, 1.9))  # fmt: skip
 _DIVISION: _Points = ((3, 2.23), (4, 2.36), (5, 3.2), (7, 4.21), (8, 4.38), (9, 3.74), (11, 3.22),
                       (14, 3.61), (24, 3.91), (32, 4.13), (48, 4.55), (64, 5.07))  # fmt: skip
-#: By the wider of two factors, and by it where a directive keeps the product in logic.
+#: By the wider of two factors.
 _PRODUCT: _Points = ((2, 1.34), (3, 1.62), (4, 2.34), (5, 3.49), (7, 3.74), (8, 4.17), (9, 4.35),
                      (10, 4.52), (11, 5.63), (16, 5.58), (32, 5.58))  # fmt: skip
-_BOUND: _Points = ((2, 2.09), (3, 3.22), (4, 4.34), (5, 4.86), (8, 6.42), (32, 14.98))
 _SHIFTER: _Points = ((4, 2.12), (10, 2.39), (16, 3.98), (32, 4.42), (54, 4.61), (128, 4.89))
 
 
@@ -43,9 +42,9 @@ def division(bits: int) -> float:
     return _between(_DIVISION, bits)
 
 
-def product(bits: int, *, bound: bool = False) -> float:
-    """Return the ns of a product in logic, by the wider factor; of one that is bound to logic."""
-    return _between(_BOUND if bound else _PRODUCT, bits)
+def product(bits: int) -> float:
+    """Return the ns of a product in logic, by the wider factor."""
+    return _between(_PRODUCT, bits)
 
 
 def selection(bits: int) -> float:

@@ -13,7 +13,7 @@ from .delays import adder, product
 from .floats import SERIES_7
 from .target import Target
 
-__all__ = ["constant_product", "multiplier", "signed_digits"]
+__all__ = ["LEAST_CONSTANT", "constant_product", "multiplier", "signed_digits"]
 
 
 def constant_product(constant: int, bits: int, target: Target) -> Cost:
@@ -28,6 +28,8 @@ def constant_product(constant: int, bits: int, target: Target) -> Cost:
 #: Bits of the smaller factor, and bits times bits, from which a sum behind a product takes it into
 #: its DSP block (240 products of 4 bits by 8, 69 of 5 by 6, none of 34 of 4 by 4).
 _SMALLEST, _LEAST_MAC = 4, 30
+#: Bits times bits from which it takes a product by a constant in Vitis HLS.
+LEAST_CONSTANT = 27
 
 
 def signed_digits(number: int) -> int:

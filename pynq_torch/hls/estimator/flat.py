@@ -38,7 +38,8 @@ def select_counters(region: Region) -> None:
             for other, gap in node.before
         ]
         made.append(node)
-        depth = _counts(region, node)
+        step_on = _step_of(node.item, region)
+        depth = _depth(region, node) if step_on else None
         if depth is not None:
             node.cost = Cost()
             for delay in _steps(region, depth):
@@ -46,7 +47,7 @@ def select_counters(region: Region) -> None:
                 step = type(node)(_choice(node.item), cost)
                 step.before = [(made[-1], 0)]
                 made.append(step)
-            chosen[id(node)] = made[-1], _step_of(node.item, region)
+            chosen[id(node)] = made[-1], step_on
     region.nodes = made
 
 
@@ -59,17 +60,17 @@ def _choice(counter: Instruction) -> Instruction:
     return replace(counter, op="select", text="", operands=[], incoming={})
 
 
-def _counts(region: Region, node: Node) -> int | None:
-    """Return how deep in the nest the loop is whose counter a value is; None for other values."""
+def _depth(region: Region, node: Node) -> int | None:
+    """Return how deep in the nest the loop is that begins with a value; None where none does."""
     item = node.item
-    if item.op != "phi" or item.block is None or not item.bits or not _step_of(item, region):
+    if item.op != "phi" or item.block is None or not item.bits:
         return None
     headers = [loop.header for loop in region.nest]
     return headers.index(item.block.name) if item.block.name in headers else None
 
 
 def _step_of(counter: Instruction, region: Region) -> str:
-    """Return the sum with a constant that a counter goes on with."""
+    """Return the sum with a constant that a counter goes on with, "" for what is none."""
     for name in counter.incoming.values():
         item = region.function.values.get(name)
         if item is not None and item.op == "add" and item.operands == [counter.name]:

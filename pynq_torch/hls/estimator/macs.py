@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 from .operators import constant_in, width_of
 
 if TYPE_CHECKING:
+    from .cost import Cost
     from .region import Node, Region
+    from .target import Target
 
-__all__ = ["FIRST_NS", "SUM_NS", "join_products"]
+__all__ = ["in_block", "join_products", "sum_in_block"]
 
 #: Bits that the adder of a DSP block has (UG479).
 _WIDTH = 48
 #: The wider number that a block of UltraScale+ parts multiplies (UG579).
 _WIDEST = 27
 #: ns of the first stage of such a product and of its sum, with all registers used.
-FIRST_NS, SUM_NS = 1.05, 2.1
+_FIRST_NS, _SUM_NS = 1.05, 2.1
 #: ns of the product and of the sum without registers.
 _PRODUCT_NS, _PLUS_NS = 3.36, 3.02
 
@@ -52,11 +54,21 @@ def join_products(region: Region) -> None:
                 product.cost = replace(product.cost, latency=0, delay=_PRODUCT_NS * speed)
                 node.cost = replace(node.cost, delay=_PLUS_NS * speed, core="mac")
             else:
-                product.cost = replace(product.cost, latency=2, delay=0.0, entry=FIRST_NS)
-                time = SUM_NS * speed
-                node.cost = replace(node.cost, latency=1, delay=time, entry=time, core="mac")
+                product.cost = in_block(product.cost)
+                node.cost = sum_in_block(node.cost, region.target)
             sums.add(id(node))
             break
+
+
+def in_block(product: Cost) -> Cost:
+    """Return what a product costs whose sum is in its DSP block, with all registers used."""
+    return replace(product, latency=2, delay=0.0, entry=_FIRST_NS)
+
+
+def sum_in_block(cost: Cost, target: Target) -> Cost:
+    """Return what such a sum costs."""
+    time = _SUM_NS * target.speed
+    return replace(cost, latency=1, delay=time, entry=time, core="mac")
 
 
 def _fits(node: Node, *, is_vitis: bool) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from .cost import Cost
 from .delays import adder, comparison, division, selection, shifter
-from .dsp import constant_product, multiplier, signed_digits
+from .dsp import LEAST_CONSTANT, constant_product, multiplier, signed_digits
 from .floats import (
     FAST_PRODUCT_BLOCKS,
     SERIES_7,
@@ -294,10 +294,6 @@ def _is_added_up(item: Instruction, function: Function) -> bool:
     return known is not None and len(item.operands) == 2 and _COUNTED.match(known.text) is not None
 
 
-#: Bits times bits from which a sum takes a product by a constant into its block.
-_LEAST_CONSTANT = 27
-
-
 def _product(
     item: Instruction, function: Function, target: Target, bits: int, constant: int | None
 ) -> Cost:
@@ -311,7 +307,7 @@ def _product(
         widths *= 2
     small, large = sorted(widths)[:2]
     cost = multiplier(small, large, target, bits)
-    least = constant is not None and target.tool == "vitis" and small * large >= _LEAST_CONSTANT
+    least = constant is not None and target.tool == "vitis" and small * large >= LEAST_CONSTANT
     return replace(cost, mac=cost.mac or (least and not cost.dsp), widths=f"{small}x{large}")
 
 

@@ -9,17 +9,17 @@ of a row are read. Vivado HLS adds to a register where a loop counts.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
+from .accesses import INDEX
 from .array import along
 from .cost import Cost
 from .delays import adder
-from .dsp import multiplier, signed_digits
-from .macs import FIRST_NS, SUM_NS
+from .dsp import LEAST_CONSTANT, multiplier, signed_digits
+from .macs import in_block, sum_in_block
 from .operators import width_of
 from .three import delay_of
 
@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compute_rows"]
 
-_INDEX = re.compile(r", i\d+ (%[^ ,]+|-?\d+)")
 #: Bits of an index of which nothing is known.
 _ANY_BITS = 32
-#: Bits times bits from which a product with a sum behind it is in a DSP block, by a constant.
-_LEAST = 27
 
 #: The indices up to a row, and its words.
 _Row = tuple[tuple[object, ...], int]
@@ -111,7 +108,7 @@ def _addresses(region: Region) -> list[_Address]:
 
 def _indices(region: Region, gep: Node, access: Access) -> list[_Index]:
     """Return the indices of an address within its memory; none where it is of a struct's member."""
-    names, sizes = _INDEX.findall(gep.item.text), access.array.dimensions
+    names, sizes = INDEX.findall(gep.item.text), access.array.dimensions
     arrays = gep.item.text.partition(", ptr ")[0].count("[")
     if len(sizes) < 2 or len(names) < len(sizes) or len(names) != arrays + 1:
         return []
@@ -174,8 +171,8 @@ def _product(
     own = address.indices[at].words.bit_length()
     cost = multiplier(min(bits, own), max(bits, own), region.target, bits + own)
     adds = address.indices[at].is_added
-    if alone and adds and (cost.dsp == 1 or (not cost.dsp and bits * own >= _LEAST)):
-        cost = Cost(2, 0.0, FIRST_NS, dsp=1, core="mul")
+    if alone and adds and (cost.dsp == 1 or (not cost.dsp and bits * own >= LEAST_CONSTANT)):
+        cost = in_block(Cost(dsp=1, core="mul"))
     return _step(address.node, "mul", replace(cost, mac=False, widths=f"{own}x{bits}"), before)
 
 
@@ -189,9 +186,8 @@ def _sum(
     target, index = region.target, address.indices[at]
     plain = target.speed * adder(address.bits)
     if before is not None and before.item.op == "mul" and before.cost.dsp and index.is_added:
-        taken = target.speed * SUM_NS
-        in_block = before.cost.latency == 2 and not before.cost.delay
-        return Cost(1, taken, taken, core="mac") if in_block else Cost(0, plain)
+        joined = before.cost.latency == 2 and not before.cost.delay
+        return sum_in_block(Cost(), target) if joined else Cost(0, plain)
     if before is not None and signed_digits(index.words) == 2:
         both = delay_of(address.bits, target)
         return Cost(0, both if index.is_added else plain)
