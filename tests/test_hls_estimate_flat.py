@@ -75,6 +75,7 @@ def test_an_outer_index_is_there_behind_its_addition_and_a_selection(tmp_path: P
     """A divider for the bank begins in the first cycle: 1.87, 0.99, 4.21 ns (Vitis HLS 2022.1)."""
     found = estimate_of(tmp_path, ZEROS.replace("COLUMNS", "200"), "vitis-2022.1")
     assert loop_of(found, "line_place").iteration_latency == (12, 12)
+    assert found.resources["DSP"] == 1  # the row in its bank, of 3 bits, times 200
 
 
 @pytest.mark.parametrize(

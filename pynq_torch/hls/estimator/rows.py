@@ -168,7 +168,7 @@ def _product(
     bits = sum(width_of(name, region.function, f"i{_ANY_BITS}") for name in names)
     if rows := prod(one.words for one in address.indices[:at]):
         bits = min(bits, max(rows - 1, 1).bit_length())
-    own = address.indices[at].words.bit_length()
+    own = address.indices[at].words.bit_length() + 1  # as of every constant, with its sign
     cost = multiplier(min(bits, own), max(bits, own), region.target, bits + own)
     adds = address.indices[at].is_added
     if alone and adds and (cost.dsp == 1 or (not cost.dsp and bits * own >= LEAST_CONSTANT)):
