@@ -87,11 +87,44 @@ int sum(const int a[64]) {
 
 
 def test_a_header_under_the_path_of_another_machine_is_our_own(tmp_path: Path) -> None:
-    for path in (r"C:\Xilinx\Vivado\2020.2\src\hls_video.h", "D:/Xilinx/include/ap_int.h"):
+    paths = (r"C:\Xilinx\Vivado\2020.2\src\hls_video.h", "D:/Xilinx/include/ap_int.h")
+    for path in (*paths, "/opt/Xilinx/2020.2/include/ap_int.h"):
         found = estimate(tmp_path, f'#include "{path}"\nvoid k(int *a) {{ *a = 3; }}\n')
         assert len(found.warnings) == 1
         assert "k.cpp:1: " in found.warnings[0]
         assert "is a path of another machine; " in found.warnings[0]
+
+
+def test_two_sources_may_name_the_path_of_another_machine(tmp_path: Path) -> None:
+    line = '#include "C:/Xilinx/include/ap_int.h"\n'
+    (tmp_path / "more.cpp").write_text(line + "void more(ap_int<9> *a) { *a = 4; }\n")
+    text = line + "void more(ap_int<9> *);\nvoid k(ap_int<9> *a) { more(a); }\n"
+    assert len(estimate(tmp_path, text, sources=[tmp_path / "more.cpp"]).warnings) == 2
+
+
+def test_a_name_of_cpp17_may_be_one_of_the_source(tmp_path: Path) -> None:
+    text = """
+#include <ap_fixed.h>
+#include <hls_stream.h>
+using namespace std;
+typedef unsigned char byte;
+int size = 3;
+void k(byte a[8], ap_fixed<16, 4> b[8]) {
+    each: for (int i = 0; i < 8; ++i) { a[i] += size; b[i] = b[i] * ap_fixed<16, 4>(0.3); }
+}
+"""
+    assert loop(estimate(tmp_path, text), "each").trip_count == (8, 8)
+
+
+def test_complex_numbers_come_with_the_headers_of_the_tools(tmp_path: Path) -> None:
+    text = """
+#include <ap_fixed.h>
+typedef std::complex<ap_fixed<16, 2> > number;
+void k(number a[8], number b[8]) {
+    each: for (int i = 0; i < 8; ++i) b[i] = number(a[i].imag(), a[i].real());
+}
+"""
+    assert loop(estimate(tmp_path, text), "each").ii == 1
 
 
 def test_a_top_that_is_a_template_is_the_instance_that_the_source_asks_for(tmp_path: Path) -> None:

@@ -45,7 +45,8 @@ def drop_link(scratch: Path) -> None:
 def real_name(name: str, folders: Sequence[Path | str]) -> Path | None:
     """Return the file that Windows would find for ``#include "name"``, or None.
 
-    Of a path of another machine (``C:/Xilinx/include/hls_video.h``) the header of that name.
+    Of a path of another machine (``C:/Xilinx/include/hls_video.h``, or ``/opt/Xilinx/...``) the
+    header of that name.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def real_name(name: str, folders: Sequence[Path | str]) -> Path | None:
         The include folders.
     """
     parts = name.replace("\\", "/").split("/")
-    ways = [parts, parts[-1:]] if re.match(r"[A-Za-z]:[/\\]", name) else [parts]
+    ways = [parts, parts[-1:]] if re.match(r"[A-Za-z]:[/\\]|/", name) else [parts]
     walked = (_walk(Path(folder), way) for way in ways for folder in folders)
     return next((found for found in walked if found is not None), None)
 

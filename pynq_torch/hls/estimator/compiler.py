@@ -72,7 +72,7 @@ INSTANCE = "instance.cpp"
 #: What the tools' own headers include too, and sources therefore use without saying so.
 _MORE_HEADERS = (
     "sstream", "iostream", "cassert", "cstdio", "cstdlib", "cstring", "math.h", "climits", "queue",
-)  # fmt: skip
+    "complex")  # fmt: skip
 _OF_C = ("assert.h", "math.h", "stdbool.h", "stdint.h", "stdio.h", "stdlib.h", "string.h")
 #: What the clang of Vivado HLS warns of, or of Vitis HLS, and that of today takes for an error.
 _WARNINGS = (
@@ -239,10 +239,10 @@ def more_headers(command: Sequence[str]) -> list[str]:
 def _as_the_tools_do(command: Sequence[str], said: str) -> tuple[str, int]:
     """Compile with what the tools' headers include beside their own, which takes longer.
 
-    Or as C++14, which is theirs, where a name such as `size` or `byte` is one of std since C++17.
+    Or as C++14, which is theirs and has no `std::size` or `std::byte`.
     """
     older = [word.replace("gnu++17", "gnu++14") for word in command]
-    return _run(older if "is ambiguous" in said else [*command, *more_headers(command)])
+    return _run(older if "reference to '" in said else [*command, *more_headers(command)])
 
 
 def _run(command: Sequence[str]) -> tuple[str, int]:

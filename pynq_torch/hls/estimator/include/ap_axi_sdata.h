@@ -43,4 +43,16 @@ template <class AP_T, unsigned char AP_E = 0x7f, int AP_U = 0, int AP_I = 0, int
 }  // namespace hls
 template <int AP_W, int AP_U = 0, int AP_I = 0, int AP_D = 0, unsigned char AP_E = 0x7f, bool = false> using ap_axis = hls::axis<ap_int<AP_W>, AP_U, AP_I, AP_D, AP_E>;
 template <int AP_W, int AP_U = 0, int AP_I = 0, int AP_D = 0, unsigned char AP_E = 0x7f, bool = false> using ap_axiu = hls::axis<ap_uint<AP_W>, AP_U, AP_I, AP_D, AP_E>;
-template <int AP_W, int AP_U = 0, int AP_I = 0, int AP_D = 0> using qdma_axis = hls::axis<ap_uint<AP_W>, AP_U, AP_I, AP_D>;
+// A stream of the QDMA engine: a type of its own, whatever the widths that it leaves out.
+template <int AP_W, int AP_U = 0, int AP_I = 0, int AP_D = 0> struct qdma_axis {
+  ap_uint<AP_W> data;
+  ap_uint<(AP_W + 7) / 8> keep;
+  ap_uint<1> last;
+  AP_INLINE auto get_data() const { return data; }
+  AP_INLINE auto get_keep() const { return keep; }
+  AP_INLINE auto get_last() const { return last; }
+  AP_INLINE void set_data(const ap_uint<AP_W>& v) { data = v; }
+  template <class AP_V> AP_INLINE void set_keep(const AP_V& v) { keep = v; }
+  template <class AP_V> AP_INLINE void set_last(const AP_V& v) { last = v; }
+  AP_INLINE void keep_all() { keep = -1; }
+};

@@ -53,7 +53,7 @@ struct ap_fixed_base {
   template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base(const ap_range_ref<AP_W2, AP_S2>& r)
       : ap_fixed_base(ap_int_base<AP_W2, false>(r)) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base(const ap_bit_ref<AP_W2, AP_S2>& r) : ap_fixed_base((bool)r) {}
-  template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T>, int> = 0>
+  template <class AP_T, std::enable_if_t<std::is_integral<AP_T>::value, int> = 0>
   AP_CONSTANT ap_fixed_base(AP_T v) : V(fitted<0>((ap::raw_t<(int)sizeof(AP_T) * 8 + 1, true>)v)) {}
   template <class AP_T, std::enable_if_t<ap::is_real<AP_T>, int> = 0>
   AP_CONSTANT ap_fixed_base(AP_T v) : V(from(v)) {}
@@ -87,7 +87,7 @@ struct ap_fixed_base {
   AP_INLINE half to_half() const { return (half)to_float(); }
   AP_INLINE ap_int_base<(AP_I > 1 ? AP_I : 1), AP_S> to_ap_int_base() const { return whole(); }
   AP_INLINE const char* to_string(unsigned char = 2, bool = false) const { return ""; }
-  template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T> && !std::is_same_v<AP_T, bool>, int> = 0>
+  template <class AP_T, std::enable_if_t<std::is_integral<AP_T>::value && !std::is_same<AP_T, bool>::value, int> = 0>
   AP_INLINE operator AP_T() const { return (AP_T)whole(); }
   AP_INLINE operator bool() const { return get() != 0; }
   AP_INLINE operator half() const { return to_half(); }
@@ -125,7 +125,7 @@ struct ap_fixed_base {
   AP_INLINE ap_fixed_base operator>>(int n) const { ap_fixed_base r; r.V = (AP_V)(get() >> (n < AP_W ? n : AP_W - 1)); return r; }
   AP_INLINE ap_fixed_base operator<<(int n) const { ap_fixed_base r; r.V = (AP_V)(get() << n); return r; }
 #define AP_SHIFT(OP) \
-  template <class AP_T, std::enable_if_t<ap::native<AP_T>::is && !std::is_same_v<AP_T, int>, int> = 0> \
+  template <class AP_T, std::enable_if_t<ap::native<AP_T>::is && !std::is_same<AP_T, int>::value, int> = 0> \
   AP_INLINE ap_fixed_base operator OP(AP_T n) const { return *this OP (int)n; } \
   template <int AP_W2, bool AP_S2> AP_INLINE ap_fixed_base operator OP(const ap_int_base<AP_W2, AP_S2>& n) const { \
     return *this OP n.to_int(); \
@@ -149,7 +149,7 @@ template <class AP_T> constexpr bool is_fixed<AP_T, std::void_t<decltype(AP_T::i
 // Of volatile numbers. A template is no copy constructor, with which clang would hand numbers over in
 // memory; ap_int has one, since clang packs structs of what it can copy freely into one word.
 template <class AP_T, class AP_OF>
-using if_volatile = std::enable_if_t<std::is_volatile_v<AP_T> && std::is_same_v<std::remove_cv_t<AP_T>, AP_OF>, int>;
+using if_volatile = std::enable_if_t<std::is_volatile<AP_T>::value && std::is_same<std::remove_cv_t<AP_T>, AP_OF>::value, int>;
 }  // namespace ap
 
 template <int AP_W, int AP_I, ap_q_mode AP_Q = AP_TRN, ap_o_mode AP_O = AP_WRAP, int AP_N = 0>

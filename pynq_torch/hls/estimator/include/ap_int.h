@@ -8,6 +8,9 @@
 #include <type_traits>
 
 #define AP_INLINE __attribute__((always_inline)) inline
+#ifndef INLINE
+#define INLINE AP_INLINE  // a name of the vendor's headers, which sources use
+#endif
 // What a table's numbers are made with: clang makes them, so that LLVM need not run thousands of calls.
 #define AP_CONSTANT AP_INLINE constexpr
 
@@ -63,7 +66,7 @@ AP_NATIVE(unsigned, false) AP_NATIVE(long, true) AP_NATIVE(unsigned long, false)
 AP_NATIVE(long long, true) AP_NATIVE(unsigned long long, false)
 #undef AP_NATIVE
 // C's floating-point types, and half.
-template <class AP_T> constexpr bool is_real = std::is_floating_point_v<AP_T> || std::is_same_v<AP_T, half>;
+template <class AP_T> constexpr bool is_real = std::is_floating_point<AP_T>::value || std::is_same<AP_T, half>::value;
 template <int AP_N> struct native<signed _BitInt(AP_N)> { static constexpr bool is = true, AP_S = true; static constexpr int AP_W = AP_N; };
 template <int AP_N> struct native<unsigned _BitInt(AP_N)> { static constexpr bool is = true, AP_S = false; static constexpr int AP_W = AP_N; };
 }  // namespace ap
@@ -93,7 +96,7 @@ template <int AP_W, bool AP_S> struct ap_int_base {
   ap_int_base() = default;
   template <int AP_W2, bool AP_S2> AP_CONSTANT ap_int_base(const ap_int_base<AP_W2, AP_S2>& o) : V((AP_V)o.get()) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const volatile ap_int_base<AP_W2, AP_S2>& o) : V((AP_V)(ap::raw_t<AP_W2, AP_S2>)o.V.kept) {}
-  template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || std::is_enum_v<AP_T> || ap::native<AP_T>::is || ap::is_real<AP_T>, int> = 0>
+  template <class AP_T, std::enable_if_t<std::is_arithmetic<AP_T>::value || std::is_enum<AP_T>::value || ap::native<AP_T>::is || ap::is_real<AP_T>, int> = 0>
   AP_CONSTANT ap_int_base(AP_T v) : V((AP_V)v) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_range_ref<AP_W2, AP_S2>& r) : V((AP_V)r.get()) {}
   template <int AP_W2, bool AP_S2> AP_INLINE ap_int_base(const ap_bit_ref<AP_W2, AP_S2>& r) : V((AP_V)(bool)r) {}
@@ -225,7 +228,7 @@ template <int AP_W, bool AP_S> struct ap_range_ref {
     AP_U mask = (AP_U)((AP_U)((AP_U)~(AP_U)0 >> (unsigned)(AP_W - 1 - hi + lo)) << (unsigned)lo);
     of.V = (ap::raw_t<AP_W, AP_S>)(((AP_U)of.get() & (AP_U)~mask) | (((AP_U)v << (unsigned)lo) & mask));
   }
-  template <class AP_T, std::enable_if_t<std::is_arithmetic_v<AP_T> || ap::native<AP_T>::is, int> = 0>
+  template <class AP_T, std::enable_if_t<std::is_arithmetic<AP_T>::value || ap::native<AP_T>::is, int> = 0>
   AP_INLINE ap_range_ref& operator=(AP_T v) { put(v); return *this; }
   template <int AP_W2, bool AP_S2> AP_INLINE ap_range_ref& operator=(const ap_int_base<AP_W2, AP_S2>& v) { put(v.get()); return *this; }
   template <int AP_W2, bool AP_S2> AP_INLINE ap_range_ref& operator=(const ap_range_ref<AP_W2, AP_S2>& v) { put(v.get()); return *this; }

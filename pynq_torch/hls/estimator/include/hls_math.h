@@ -12,7 +12,7 @@
   AP_INLINE float NAME(float x) { return __hls_##NAME##_f32(x); } \
   AP_INLINE float NAME##f(float x) { return __hls_##NAME##_f32(x); } \
   AP_INLINE double NAME(double x) { return __hls_##NAME##_f64(x); } \
-  template <class AP_T, std::enable_if_t<std::is_integral_v<AP_T>, int> = 0> \
+  template <class AP_T, std::enable_if_t<std::is_integral<AP_T>::value, int> = 0> \
   AP_INLINE double NAME(AP_T x) { return __hls_##NAME##_f64((double)x); } \
   template <int AP_W, int AP_I, bool AP_S, ap_q_mode AP_Q, ap_o_mode AP_O> \
   AP_INLINE ap_fixed<AP_W, AP_I> NAME(const ap_fixed_base<AP_W, AP_I, AP_S, AP_Q, AP_O>& x) { return __hls_##NAME##_f32((float)x); } \
