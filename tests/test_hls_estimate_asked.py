@@ -1156,7 +1156,7 @@ def test_pragmas_of_branches_count_where_the_branch_is_taken_and_in_vivado(
     assert [loop.ii for loop in found.loops] == [None if tool == "vivado" else 1] * len(trips)
     said = "\n".join(found.warnings)
     assert "k.cpp:11: PIPELINE in a branch has no effect in Vitis HLS; it belongs at" in said
-    assert "k.cpp:25: PIPELINE in a branch has no effect; it belongs at" in said
+    assert "k.cpp:25: PIPELINE in a branch has no effect in Vitis HLS; it belongs at" in said
 
 
 CARD = """

@@ -264,8 +264,12 @@ def is_settled(scope: Scope) -> bool:
 
 
 def home_of(scope: Scope) -> Scope:
-    """Return the nearest scope that is no such branch: Vivado HLS takes its pragmas there."""
-    while is_settled(scope) and scope.parent is not None:
+    """Return the nearest scope that is no branch: Vivado HLS takes its pragmas there.
+
+    "Unrolling all loops for pipelining in function", says its log of 2019.1 where the data choose
+    between two branches of a function with a PIPELINE each.
+    """
+    while scope.kind == "if" and scope.parent is not None:
         scope = scope.parent
     return scope
 
@@ -296,7 +300,7 @@ def _place(item: Directive, scope: Scope) -> Iterator[Problem]:
         kind, places = _place_of(scope), _PLACES[item.name]
         where = {"if": "a branch", "block": "a block", "function": "a function"}.get(kind, kind)
         right = " or ".join(f"the body of a {place}" for place in places)
-        # hls4ml's pull request 609: Vivado HLS took pragmas of a branch that is always taken.
+        # hls4ml's pull request 609 says so, too.
         only = " in Vitis HLS" if is_placed(item, home_of(scope)) else ""
         yield problem(item, f"in {where} has no effect{only}; it belongs at the head of {right}")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from . import compiler
-from .asked import FunctionPlan
+from .asked import FunctionPlan, LoopPlan
 from .instances import with_own_loops
 from .ir import Module, read_module
 from .place import Place, header_folders
@@ -15,7 +15,7 @@ from .plan import Plan, has_loops
 from .roms import tables_in
 from .small import small_functions
 
-__all__ = ["factor_at", "inlined", "is_inlined_at", "is_module", "not_unrolled"]
+__all__ = ["factor_at", "inlined", "is_inlined_at", "is_module", "let_go", "not_unrolled"]
 
 
 def inlined(
@@ -95,3 +95,24 @@ def is_module(function: FunctionPlan) -> bool:
     # Loops of what is inlined in it are its own.
     loops = any(has_loops(one) for one in function.called() if not one.swallowed)
     return loops or any(is_module(other) for other in function.callees)
+
+
+def let_go(functions: Iterable[FunctionPlan], left: Sequence[LoopPlan]) -> bool:
+    """Make pipelines of what functions call that cannot be pipelines; return whether there is any.
+
+    Such a function has loops that are `left`. Vivado HLS keeps what it calls as pipelines of their
+    own, with II=1 as the target, in its log of 2019.1; where those have such loops, none is one.
+    """
+    found = False
+    for function in functions:
+        loops = [one for each in function.all_loops() for one in each.callees]
+        for other in dict.fromkeys([*function.callees, *loops]):
+            stays = any(loop.function in other.called() for loop in left)
+            if other.swallowed and not stays and any(map(_is_large, other.called())):
+                other.swallowed, other.interval, found = False, 0, True
+    return found
+
+
+def _is_large(function: FunctionPlan) -> bool:
+    """Whether a function is inlined for a pipeline alone: its loops keep it apart elsewhere."""
+    return not function.inline and any(function.all_loops())

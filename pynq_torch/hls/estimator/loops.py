@@ -319,7 +319,10 @@ def _trips(body: Body, loop: Loop, plan: LoopPlan | None) -> Cycles:
         return found
     factor = max(plan.unroll, 1) if plan is not None else 1
     if plan is not None and plan.trips is not None:  # of the loop as written
-        return ceil(plan.trips[0] / factor), ceil(plan.trips[1] / factor)
+        least, greatest = ceil(plan.trips[0] / factor), ceil(plan.trips[1] / factor)
+        if loop.most is not None and loop.most >= 0:  # "Updating loop upper bound", say the logs
+            greatest = min(greatest, loop.most + 1 + loop.has_rest)
+        return min(least, greatest), greatest
     around = counted(body.function, loop, lambda one: _trips(body, one, plan_of(one.place))[1])
     if around is not None:
         return around

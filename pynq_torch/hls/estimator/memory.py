@@ -168,7 +168,7 @@ class Arrays:
             if item is not None and item.op == "alloca"
             else self._module.globals.get(base, "")
         )
-        plan, owner = self._planned(name)
+        plan, owner = self._planned(name, base)
         dimensions, element = self._dimensions(kind)
         size = self._module.bytes_of(element) if element else 0
         accessed = self._accessed_bytes.get(base, 0)
@@ -333,8 +333,10 @@ class Arrays:
             for item in self._function.values.values()
         )
 
-    def _planned(self, name: str) -> tuple[ArrayPlan, FunctionPlan | None]:
+    def _planned(self, name: str, base: str) -> tuple[ArrayPlan, FunctionPlan | None]:
         own = [self._plan] if self._plan is not None else []
+        if own and base in self._function.arguments:  # others may call theirs so, too
+            return own[0].arrays.get(name, ArrayPlan()), own[0]
         for function in [*own, *self._all]:
             if name in function.arrays:
                 return function.arrays[name], function

@@ -94,7 +94,7 @@ class Handed:
             chunk = next(chunk for chunk in self.chunks if defines(chunk, one.function))
             size = re.search(rf"dereferenceable\((\d+)\) {re.escape(one.name)}[,)]", chunk)
             whole = size is not None and int(size[1]) >= bytes_of(one.kind)
-            if not whole and f" {one.kind}," not in chunk:
+            if not whole and f" {one.kind}, ptr {one.name}," not in chunk:
                 self.arrays.add(key)
 
     def drop(self, functions: Collection[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import ceil
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from .array import Array
 from .region import Node, Region
@@ -16,9 +16,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Ports", "Use", "shared_buses"]
 
-#: Of a bank in a cycle, the most reads, writes, accesses where there are both, and writes that are
-#: not of two branches.
-Use = tuple[int, int, int, int]
+
+class Use(NamedTuple):
+    """The most that is done in a cycle with a bank of an array."""
+
+    reads: int = 0
+    writes: int = 0
+    #: Where it is read and written.
+    both: int = 0
+    #: Writes that are not of two branches, to places that vary.
+    along: int = 0
+    #: Those to any place.
+    fixed: int = 0
+    #: Whether an access is to a place that varies.
+    varies: int = 0
 
 
 class Ports:
@@ -64,14 +75,24 @@ class Ports:
             return False
         if array.plan.kind and not self._in_modules:
             return True
-        if any(max(reads, writes) > 1 for reads, writes, _, _ in uses):
+        if any(max(use.reads, use.writes) > 1 for use in uses) or self._is_written_twice(array):
             return True
-        both = any(together > 1 for _, _, together, _ in uses)
-        return self._in_modules and both and any(use[0] and use[2] < 2 for use in uses)
+        both = any(use.both > 1 for use in uses)
+        return self._in_modules and both and any(use.reads and use.both < 2 for use in uses)
 
     def writes_twice(self, array: Array) -> bool:
         """Whether an array is written at two places in a cycle, which no memory of LUTs does."""
-        return self.is_dual(array) and any(use[3] > 1 for use in self._uses[array])
+        along = any(use.along > 1 for use in self._uses[array]) or self._is_written_twice(array)
+        return along and self.is_dual(array)
+
+    def _is_written_twice(self, array: Array) -> bool:
+        """Whether code that is no pipeline writes two numbered elements of a memory in a cycle.
+
+        Of an array that has no other places each element is a register (UG902,
+        auto_promotion_threshold).
+        """
+        uses = self._uses[array]
+        return any(use.varies for use in uses) and any(use.fixed > 1 for use in uses)
 
     def count(self, region: Region, interval: int | None) -> None:
         """Count the accesses of a region that is scheduled."""
@@ -82,22 +103,24 @@ class Ports:
                 cycle = node.start[0] % interval if interval else node.start[0]
                 slots[access.array, access.banks, cycle].append(node)
         written = {} if self._in_modules else _written(region)
-        found: dict[Array, Use] = defaultdict(lambda: (0, 0, 0, 0))
+        found: dict[Array, Use] = defaultdict(Use)
         for (array, _, _), nodes in slots.items():
             met = [(node, node.access) for node in nodes if node.access is not None]
-            # What is met at fixed places only is no memory (UG902, auto_promotion_threshold).
+            every = [node for node, access in met if access.write]
             stores = [node for node, access in met if access.write and access.address.terms]
+            varies = any(access.address.terms for _, access in met)
             reads = len({access.address for _, access in met if not access.write})
             writes = len({access.address for _, access in met if access.write})
-            along = region.together(stores) if len(stores) > 1 else len(stores)
+            along, fixed = (
+                region.together(one) if len(one) > 1 else len(one) for one in (stores, every)
+            )
             if reads > 1 and array in written:  # by the port that reads it, as what is swapped
                 read = {one.address for _, one in met if not one.write}
                 along = max(along, len(read & written[array]))
             both = reads + writes if reads and writes else 0
             one = writes if interval else max(along, min(writes, 1))
-            now = reads, one, both, along
-            most = zip(found[array], now, strict=True)
-            found[array] = cast(Use, tuple(max(pair) for pair in most))
+            now = Use(reads, one, both, along, 0 if interval else fixed, varies)
+            found[array] = Use(*map(max, found[array], now))
         for array, use in found.items():
             self._uses[array].add(use)
         if interval:

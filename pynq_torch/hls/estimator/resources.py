@@ -264,9 +264,11 @@ def _units(region: Region, nodes: Sequence[Node], interval: int | None) -> int:
         return ceil(region.together(list(nodes)) / interval)
     found = _most(region, nodes, [node.start[0] for node in nodes])
     cut = any(node.access is not None and node.access.array.cuts() for node in region.nodes)
-    if region.branches or cut or found == 1 or region.target.tool == "vitis":
+    apart = region.branches and len({node.item.block for node in nodes}) > 1
+    if apart or cut or found == 1 or region.target.tool == "vitis":
         return found
-    late = _latest(region)
+    block = nodes[0].item.block if region.branches else None
+    late = _latest([one for one in region.nodes if block in (None, one.item.block)])
     return min(found, _most(region, nodes, [late[id(node)] for node in nodes]))
 
 
@@ -278,17 +280,17 @@ def _most(region: Region, nodes: Sequence[Node], begins: Iterable[int]) -> int:
     return max(map(region.together, cycles.values()))
 
 
-def _latest(region: Region) -> dict[int, int]:
-    """Return in which cycle each operation may begin at the latest.
+def _latest(nodes: Sequence[Node]) -> dict[int, int]:
+    """Return in which cycle each operation of a region, or of one branch, may begin at the latest.
 
     Outside of pipelines Vivado HLS reads a memory through one port where nothing waits for more, so
     that fewer operators do the rest. Arrays that are cut give several elements at once.
     """
-    depth = max(node.end[0] for node in region.nodes)
+    depth = max(node.end[0] for node in nodes)
     slack: dict[int, int] = {}
-    for node in reversed(region.nodes):
+    for node in reversed(nodes):
         own = slack.setdefault(id(node), depth - node.end[0])
         for other, gap in node.before:
             wait = node.start[0] - other.end[0] - max(gap, 0)
             slack[id(other)] = min(slack.get(id(other), depth), own + max(wait, 0))
-    return {id(node): node.start[0] + slack[id(node)] for node in region.nodes}
+    return {id(node): node.start[0] + slack[id(node)] for node in nodes}

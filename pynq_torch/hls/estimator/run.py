@@ -39,7 +39,7 @@ from . import compiler, forbidden, left_out
 from .around import nests
 from .asked import LoopPlan
 from .effort import TooMuchError
-from .inlining import factor_at, inlined, is_inlined_at, is_module, not_unrolled
+from .inlining import factor_at, inlined, is_inlined_at, is_module, let_go, not_unrolled
 from .ir import Module, read_module
 from .latency import Kernel
 from .marks import with_one_bus
@@ -313,7 +313,11 @@ def _optimised(
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
     if len(stuck) < len(left):
         module = _both_ways(functools.partial(made, early=True), plan)
+    pipelines = [one for one in plan.functions if one.interval is not None]
+    left = plan.left(_trips(module, plan))
     plan.give_up(_trips(module, plan), steady_loops(module, plan))
+    if plan.tool == "vivado" and let_go([one for one in pipelines if one.interval is None], left):
+        module = _both_ways(made, plan)
     left_out.check(text, made, module, plan)
     return module
 

@@ -17,7 +17,7 @@ from pynq_torch.errors import needs
 from pynq_torch.paths import shown
 
 from ..constants import Constants
-from ..lint_pragmas import home_of, is_settled
+from ..lint_pragmas import home_of, is_placed, is_settled
 from ..lint_tree import Directive, Program, Scope, walk
 from . import compiler
 from .marks import DEFINED
@@ -87,7 +87,7 @@ def settle_values(
     """Put numbers in place of names in pragmas; return a warning for each that has none.
 
     A pragma whose number is not known is taken out of its scope, and so is one in a branch that is
-    never taken. In Vivado HLS those of a branch that is always taken belong to what is around it.
+    never taken. In Vivado HLS those of any other branch belong to what is around it.
 
     Parameters
     ----------
@@ -98,7 +98,11 @@ def settle_values(
     tool : {"vitis", "vivado"}
         Whose rules count.
     """
-    waiting = [one for program, constants in programs for one in _waiting(program, constants)]
+    every = [*programs]
+    if tool == "vivado":
+        functions = [one for program, _ in every for one in program.scopes]
+        _take_home([scope for one in functions for scope in one.walk()])
+    waiting = [one for program, constants in every for one in _waiting(program, constants)]
     if not waiting:
         return []
     found = _values(waiting, sources, include_dirs, defines, folder)
@@ -120,6 +124,18 @@ def _settle_numbers(waiting: Sequence[_Open], found: _Values) -> list[str]:
             where = f"{shown(Path(item.pragma.file))}:{item.pragma.line}: "
             said.append(where + _left_out(item, option))
     return said
+
+
+def _take_home(scopes: Sequence[Scope]) -> None:
+    """Take the pragmas of branches of which the data decide for what is around these."""
+    for scope in scopes:
+        if scope.kind != "if" or is_settled(scope):
+            continue
+        home = home_of(scope)
+        for item in [one for one in scope.pragmas if not is_placed(one, scope)]:
+            if is_placed(item, home):
+                scope.pragmas.remove(item)
+                home.pragmas.append(item)
 
 
 def _settle_branches(waiting: Sequence[_Open], found: _Values, tool: str) -> None:
