@@ -374,3 +374,20 @@ void k(const int a[8], int b[8]) {{
     assert [f"k.cpp:4: PIPELINE has no effect: {by} unrolls" in one for one in said] == [True] * (
         by != ""
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "tool", "interval"),
+    [
+        ("distance=2", "vitis", 1),
+        ("distance=2 true", "vitis", 2),
+        ("", "vitis", 1),
+        ("distance=2", "vivado", 2),
+    ],
+)
+def test_vitis_hls_takes_a_dependence_for_false_unless_it_says(
+    tmp_path: Path, said: str, tool: str, interval: int
+) -> None:
+    body = f"#pragma HLS DEPENDENCE variable=a inter RAW {said}\n a[x[i]] += 1;"
+    text = LOOP.replace("ARGUMENTS", "const int x[64], int a[64]").replace("BODY", body)
+    assert loop_of(estimate_of(tmp_path, text, tool), "loop").ii == interval

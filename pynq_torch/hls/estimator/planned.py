@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pynq_torch.errors import KernelBuildError, needs
 
@@ -294,6 +294,8 @@ def _fill(
             continue
         if made.tool == "vitis" and is_behind_merge(item, scope):
             continue
+        if made.tool == "vitis" and item.name == "dependence":
+            asked = _denied(asked)
         if asked.name == "inline" and {"region", "recursive"} & {*asked.words}:
             made.regions.append((scope, asked))
             if "region" in asked.words:
@@ -319,6 +321,18 @@ def _fill(
             (loop or function).branches.append((begin, end))
         _fill(inner, made, held, labels, constants)
     (loop or function).merges.extend(_merges(scope, made))
+
+
+def _denied(item: Directive) -> Directive:
+    """Return a DEPENDENCE that is false where it does not say which it is.
+
+    So Vitis HLS takes it (UG1399, "set_directive_dependence": a warning says so), and a distance
+    does not matter then; Vivado HLS has `true` by default.
+    """
+    says = item.options.get("dependent", "").lower() in ("true", "false")
+    if says or {"true", "false"} & {*item.words}:
+        return item
+    return replace(item, words=(*item.words, "false"))
 
 
 def _merges(scope: Scope, made: _Made) -> Iterator[MergePlan]:
