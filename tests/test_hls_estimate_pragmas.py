@@ -391,3 +391,14 @@ def test_vitis_hls_takes_a_dependence_for_false_unless_it_says(
     body = f"#pragma HLS DEPENDENCE variable=a inter RAW {said}\n a[x[i]] += 1;"
     text = LOOP.replace("ARGUMENTS", "const int x[64], int a[64]").replace("BODY", body)
     assert loop_of(estimate_of(tmp_path, text, tool), "loop").ii == interval
+
+
+def test_vitis_hls_2020_hands_a_sum_on_in_its_last_cycle(tmp_path: Path) -> None:
+    text = LOOP.replace("ARGUMENTS", "const float x[64], const float y[64], float *sum")
+    text = text.replace("loop:", "float all = 0;\n    loop:").replace("BODY", "all += x[i] * y[i];")
+    text = text[: text.rindex("}")] + "*sum = all;\n}\n"
+    intervals = [
+        loop_of(estimate_of(tmp_path, text, tool), "loop").ii
+        for tool in ("vitis-2020.2", "vitis-2021.2")
+    ]
+    assert intervals == [4, 5]

@@ -48,6 +48,8 @@ _FAST_CHOICE_NS = 0.6
 _COMPARES = 2023.0
 #: The release since when what was chosen among floats is taken from that variable.
 _VARIABLES = 2022.0
+#: The first release that keeps what an iteration hands on in a variable.
+_KEEPS = 2021.0
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def kept(region: Region, node: Node, end: Slot, user: Node | None = None) -> Slo
     target = region.target
     if target.tool != "vitis":
         return end
-    if id(node) in region.unbroken:
+    if id(node) in region.unbroken or 0 < target.release < _KEEPS:
         return end[0], 0.0
     # A sum in logic, or in a DSP block, is none of the cores that take several cycles.
     multiple = node.cost.latency > 0 and node.cost.core not in ("add", "mac")
