@@ -146,3 +146,30 @@ def test_a_copy_in_a_pipeline_moves_its_words(tmp_path: Path, tool: str) -> None
     made = estimate_of(tmp_path, text.replace("LENGTH", "n"), tool)
     assert loop_of(made, "take").ii is None and made.latency == (None, None)
     assert any("k.cpp:7: PIPELINE has no effect: a variable" in one for one in made.warnings)
+
+
+TILES = """
+#include <string.h>
+void k(const int *in, int *out) {
+#pragma HLS INTERFACE m_axi port=in bundle=one depth=1024
+#pragma HLS INTERFACE m_axi port=out bundle=two depth=1024
+    int given[64], made[64];
+    tile: for (int t = 0; t < 16; t++) {
+        memcpy(given, in + 64 * t, sizeof(given));
+        work: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+            made[i] = given[63 - i] + t;
+        }
+        memcpy(out + 64 * t, made, sizeof(made));
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["vitis-2020.1", "vitis-2022.1", "vivado-2019.1"])
+def test_a_copy_beside_a_loop_keeps_it_from_the_one_around(tmp_path: Path, tool: str) -> None:
+    """It is a loop of its own, and a loop that holds two is not flattened."""
+    made = estimate_of(tmp_path, TILES, tool)
+    tile, work = loop_of(made, "tile"), loop_of(made, "work")
+    assert tile.ii is None and tile.trip_count == (16, 16)
+    assert work.ii == 1 and work.trip_count == (64, 64)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .asked import LoopPlan
+from .copies import copied_in
 from .ir import Function, Instruction, Loop, Module, names_in
 from .operators import knows_call
 
@@ -152,6 +153,8 @@ def _is_perfect(body: Body, outer: Loop, inner: Loop, plan: LoopPlan) -> bool:
         return False
     entered = inner.taken is not None and not inner.taken.terms
     for item in _between(body, outer, inner):
+        if copied_in(body, item) != (0, 0):
+            return False  # it is a loop beside the inner one
         if vitis and item.op == "load" and not item.moved and _begins(body, inner, item):
             return False
         if vitis and _is_transfer(body, outer, item) and not _is_moved(body, item):
