@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of
 
 from pynq_torch.hls import estimate
 from pynq_torch.hls.estimator import compiler
@@ -186,3 +187,26 @@ void sums(const int a[64], int *all, int n) {{
 }}
 """
     assert estimated(tmp_path, text).loops[0].ii == (2 if buses else 1)
+
+
+TWO = """
+void k(const int a[64], const int b[64], int c[64], int d[64]) {
+    one: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        c[i] = a[i] + 1;
+    }
+    two: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        d[i] = b[i] + 1;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("tool", "beside"), [("vitis-2020.2", False), ("vitis-2021.1", True)])
+def test_vitis_hls_makes_modules_of_loops_since_2021(
+    tmp_path: Path, tool: str, beside: bool
+) -> None:
+    """Before, pipelines stand one behind another in the states of what is around them."""
+    latency = estimate_of(tmp_path, TWO, tool).latency[1]
+    assert latency is not None and (latency < 80 if beside else 130 < latency < 136)

@@ -173,3 +173,13 @@ def test_a_copy_beside_a_loop_keeps_it_from_the_one_around(tmp_path: Path, tool:
     tile, work = loop_of(made, "tile"), loop_of(made, "work")
     assert tile.ii is None and tile.trip_count == (16, 16)
     assert work.ii == 1 and work.trip_count == (64, 64)
+
+
+def test_the_first_vitis_hls_numbers_copies(tmp_path: Path) -> None:
+    """Later ones make modules of copies, whose loops have no name."""
+    made = estimate_of(tmp_path, TILES, "vitis-2020.1")
+    first, last = loop_of(made, "tile.1"), loop_of(made, "tile.3")
+    assert first.ii == last.ii == 1 and first.depth == last.depth == 2
+    assert first.trip_count == (64, 64) and first.latency == last.latency == (65, 65)
+    later = estimate_of(tmp_path, TILES, "vitis-2022.1")
+    assert not [one for one in later.loops if "." in one.name]

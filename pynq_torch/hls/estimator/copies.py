@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from .bounds import Limit
 from .ir import Instruction
+from .named import loop_name
+from .order import child
 from .place import own_place
 from .result import Cycles, LoopEstimate
 
@@ -110,8 +112,9 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
     """Yield the loops that Vivado HLS reports for a copy, one for each dimension of an array.
 
     It names them after the arrays: ``memset_sum``; ``memcpy.local.port`` for what comes from a bus,
-    ``memcpy.port.local.gep`` for what goes there, which are pipelines. Vitis HLS has a module for
-    each, whose loop has no name; here one is shown whose trips nobody knows.
+    ``memcpy.port.local.gep`` for what goes there, which are pipelines. Vitis HLS of 2020 numbers
+    those. Later ones have a module for each, whose loop has no name; here one is shown whose trips
+    nobody knows.
     """
     arrays = _copied(body, item)
     if not arrays:
@@ -123,15 +126,19 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
     if words is None:
         yield _unknown(".".join(["memcpy" if names[1:] else "memset", *names]), where)
         return
-    if body.target.tool != "vivado":
+    if body.target.makes_modules:
         return
     if any(array.kind == "m_axi" for array in arrays):
         if arrays[0].kind == "m_axi":
             names[-1] += ".gep"
+        name, depth = ".".join(["memcpy", *names]), 1
+        if body.target.tool == "vitis":
+            name, depth = _numbered(body, item)
         yield LoopEstimate(
-            ".".join(["memcpy", *names]), *where, 1, (words, words), 1, 1, (3, 3),
-            (words + 1, words + 1), "", False,
-        )  # fmt: skip
+            name, *where, depth, (words, words), 1, 1, (3, 3), (words + 1, words + 1), "", False
+        )
+        return
+    if body.target.tool == "vitis":
         return
     copies = len(arrays) > 1
     sizes = arrays[0].dimensions if prod(arrays[0].dimensions) == words else (words,)
@@ -146,6 +153,30 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
         ))  # fmt: skip
         inside = total + 2
     yield from reversed(made)
+
+
+def _numbered(body: Body, item: Instruction) -> tuple[str, int]:
+    """Return the name and depth of a loop without a name: its number among those around it.
+
+    Such as ``rows.2`` for the second of what is in the loop ``rows``, ``Loop 2`` in none.
+    """
+    around = item.block.loop if item.block else None
+    before: list[str] = []
+    for block in body.blocks(around):
+        inner = child(block.loop, around)
+        if inner is not None:
+            before += [inner.header] if inner.header not in before else []
+            continue
+        copies = [one for one in block.instructions if one is item or _copied(body, one)]
+        if item in copies:
+            before += ["copy"] * copies.index(item)
+            break
+        before += ["copy"] * len(copies)
+    number = len(before) + 1
+    if around is None:
+        return f"Loop {number}", 1
+    outer = loop_name(body, [around], [body.kernel.plan.loop_at(around.place)])
+    return f"{outer}.{number}", around.depth + 1
 
 
 def _unknown(name: str, where: _Where) -> LoopEstimate:

@@ -272,7 +272,7 @@ class Body:
             times.spans[block.name] = spans
         merge(self, loop, children, times.loops)
         place_groups(self, times, header, calls_around)
-        if self.target.tool == "vitis":
+        if self.target.makes_modules:
             times.pipelines = {inner.header for inner, made in children if made.ii is not None}
             run_side_by_side(self, inside, loop, times)
         return self._longest(inside, loop, times, calls_around)

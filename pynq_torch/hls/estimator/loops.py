@@ -15,9 +15,9 @@ from .copies import copies_limit
 from .cycles import add, at_least, in_32_bits, multiply, pipeline_latency, plus
 from .idle import costs_nothing
 from .ir import ANY, Function, Instruction, Loop, names_in
+from .named import loop_name, somewhere
 from .nests import flattened, outer_nest
 from .operators import constant_in
-from .place import Place, own_place
 from .processes import Process, channels, side_by_side
 from .promises import broken
 from .result import Cycles, LoopEstimate
@@ -60,7 +60,7 @@ def loop_states(body: Body, loop: Loop) -> Cycles:
     states = at_least(states, _least_states(plans))
     total = multiply(trips, states)
     _record(body, place, loops, plans, trips, None, None, states, total, "", False)
-    body.stages[begun:] = [Process(_name(body, loops, plans), total, loop)]
+    body.stages[begun:] = [Process(loop_name(body, loops, plans), total, loop)]
     return plus(total, asked_for(body, loop))
 
 
@@ -99,7 +99,7 @@ def _dataflow_loop(
     body.channels |= channels(body, inner)
     total = add(multiply(plus(trips, -1), plus(slowest, 1)), iteration)
     _record(body, place, [loop], [plan], trips, None, None, iteration, total, "", False)
-    body.stages.append(Process(_name(body, [loop], [plan]), total, loop))
+    body.stages.append(Process(loop_name(body, [loop], [plan]), total, loop))
     return total
 
 
@@ -248,7 +248,7 @@ def _pipelined(
         body, len(body.kernel.loops), loops, list(plans), trips, interval, plan.interval or 1,
         (depth, depth), total, _why(plan, loop, interval, limit), plan.automatic,
     )  # fmt: skip
-    body.stages.append(Process(_name(body, loops, list(plans)), total, loops[0]))
+    body.stages.append(Process(loop_name(body, loops, list(plans)), total, loops[0]))
     is_process = body.plan is not None and body.plan.dataflow  # a function of its own
     rewound = plan.rewinds and not is_process and _is_rewound(body, plan, loops[0])
     if rewound and trips[1] is not None:
@@ -258,7 +258,7 @@ def _pipelined(
 
 def _around(body: Body, region: Region, *, whole: bool) -> int:
     """Return the cycles before and behind a pipeline, which may be the `whole` function."""
-    cycles = 3 if body.target.tool == "vitis" and not whole else 1
+    cycles = 3 if body.target.makes_modules and not whole else 1
     buses = _to_buses(body, region)
     if buses and whole and body.function.name == body.kernel.entry:
         buses -= 1  # the request is in the first iteration (three reports)
@@ -348,30 +348,12 @@ def _most_of(body: Body, loop: Loop) -> int | None:
     return greatest // parts[item.op] + loop.taken.constant if item.op in parts else None
 
 
-def _name(body: Body, loops: list[Loop], plans: Sequence[LoopPlan | None]) -> str:
-    names = []
-    for loop, plan in zip(loops, plans, strict=True):
-        place = loop.place or _somewhere(body, loop)
-        line = place.line if place else 0
-        if plan is None:  # of a constructor or of `goto`; the tools call it `Loop 1`
-            names.append(f"Loop_{line}")
-        else:
-            names.append(plan.label or f"VITIS_LOOP_{line}_{_number(plan)}")
-    return "_".join(names)
-
-
-def _somewhere(body: Body, loop: Loop) -> Place | None:
-    """Return a place in a loop that has no keyword, as `goto` makes it."""
-    chains = (item.chain for block in body.blocks(loop) for item in block.instructions)
-    return next((place for chain in chains if (place := own_place(chain))), None)
-
-
 def _record(body: Body, at: int, loops: list[Loop], plans: Sequence[LoopPlan | None], trips: Cycles,
     interval: int | None, asked: int | None, iteration: Cycles, total: Cycles, why: str,
     automatic: bool,
 ) -> None:  # fmt: skip
-    last = loops[-1].place or _somewhere(body, loops[-1])
-    name = _name(body, loops, plans)
+    last = loops[-1].place or somewhere(body, loops[-1])
+    name = loop_name(body, loops, plans)
     inside = {*loops[0].blocks}
     is_told = body.function.name in body.kernel.plan.unreturned
     blocks = body.blocks(loops[0])
@@ -387,9 +369,3 @@ def _record(body: Body, at: int, loops: list[Loop], plans: Sequence[LoopPlan | N
         trips, interval, asked, iteration, total, why, automatic,
     )  # fmt: skip
     body.kernel.loops.insert(at, made)
-
-
-def _number(plan: LoopPlan) -> int:
-    """The n-th loop without a label of its function, as Vitis numbers them."""
-    unnamed = (loop for loop in plan.function.all_loops() if not loop.label)
-    return next((n for n, loop in enumerate(unnamed, 1) if loop is plan), 1)
