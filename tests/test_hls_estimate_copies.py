@@ -183,3 +183,21 @@ def test_the_first_vitis_hls_numbers_copies(tmp_path: Path) -> None:
     assert first.trip_count == (64, 64) and first.latency == last.latency == (65, 65)
     later = estimate_of(tmp_path, TILES, "vitis-2022.1")
     assert not [one for one in later.loops if "." in one.name]
+
+
+PRODUCT = """
+void k(float a[12][128], float b[48][128], float c[12][48]) {
+    row: for (int i = 0; i < 12; i++)
+        column: for (int j = 0; j < 48; j++)
+            inner: for (int n = 0; n < 128; n++)
+                c[i][j] += a[i][n] * b[j][n];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "trips"), [("vitis-2022.1", 128), ("vitis-2025.1", 12 * 48 * 128)]
+)
+def test_a_sum_in_an_element_ends_a_nest_before_2023(tmp_path: Path, tool: str, trips: int) -> None:
+    """It is read before the innermost loop and written behind it, in logs of 2022.1."""
+    assert estimate_of(tmp_path, PRODUCT, tool).loops[-1].trip_count == (trips, trips)

@@ -146,7 +146,8 @@ def _is_perfect(body: Body, outer: Loop, inner: Loop, plan: LoopPlan) -> bool:
 
     That needs an iteration of the inner loop, which one without a constant bound may not have.
     Neither a stream nor a burst that goes on from turn to turn of the outer loop can wait for it,
-    nor what the inner loop begins with, if that is read from memory.
+    nor what the inner loop begins with, if that is read from memory; nor, before 2023.2, the sum
+    that LLVM has moved out of it ("the outer loop is not a perfect loop" in logs of 2022.1).
     """
     vitis = body.target.tool == "vitis"
     if _is_chosen(body, outer, inner):
@@ -155,7 +156,8 @@ def _is_perfect(body: Body, outer: Loop, inner: Loop, plan: LoopPlan) -> bool:
     for item in _between(body, outer, inner):
         if copied_in(body, item) != (0, 0):
             return False  # it is a loop beside the inner one
-        if vitis and item.op == "load" and not item.moved and _begins(body, inner, item):
+        moved = item.moved and not body.target.unrolls_late
+        if vitis and item.op == "load" and not moved and _begins(body, inner, item):
             return False
         if vitis and _is_transfer(body, outer, item) and not _is_moved(body, item):
             return False
