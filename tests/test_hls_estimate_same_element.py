@@ -73,6 +73,19 @@ def test_parts_of_numbers_are_added_joined_and_reduced(tmp_path: Path) -> None:
     assert _of(tmp_path, PARTS).latency == (0, 0)
 
 
+def test_the_bits_of_a_number_the_other_way_round_are_a_value(tmp_path: Path) -> None:
+    """As in the tools' own header; it was a statement."""
+    text = """
+#include <ap_int.h>
+void k(ap_uint<16> a, ap_int<16> *out) {
+    ap_uint<16> turned;
+    turned = a.reverse();
+    *out = turned + a.range(3, 0);
+}
+"""
+    assert _of(tmp_path, text).latency == (0, 0)
+
+
 VIDEO = """
 #include <hls_video.h>
 void k(hls::stream<ap_axiu<8, 1, 1, 1> > &in, hls::stream<ap_axiu<8, 1, 1, 1> > &out) {

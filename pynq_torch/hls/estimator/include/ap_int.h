@@ -178,11 +178,7 @@ template <int AP_W, bool AP_S> struct ap_int_base {
       return get() == 0 ? AP_W : __builtin_clzll((unsigned long long)(AP_U)get()) - (64 - AP_W);
     }
   }
-  AP_INLINE void reverse() {
-    AP_U r = 0;
-    for (int i = 0; i < AP_W; ++i) r |= (AP_U)test(i) << (unsigned)(AP_W - 1 - i);
-    V = (AP_V)r;
-  }
+  AP_INLINE ap_int_base& reverse() { V = (AP_V)turned().get(); return *this; }
   AP_INLINE ap_int_base& lrotate(int n) { V = (AP_V)(((AP_U)get() << n) | ((AP_U)get() >> (AP_W - n))); return *this; }
   AP_INLINE ap_int_base& rrotate(int n) { V = (AP_V)(((AP_U)get() >> n) | ((AP_U)get() << (AP_W - n))); return *this; }
   template <int AP_W2, bool AP_S2>
