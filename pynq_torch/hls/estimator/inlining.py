@@ -63,7 +63,7 @@ def not_unrolled(text: str, plan: Plan, folder: Path) -> Module:
     """Return the module with the loops as they are written."""
 
     def unrolled(place: Place) -> int:
-        return 1 if plan.loop_at(place) else 0
+        return 1 if plan.loop_at(place) else factor_at(plan, place)
 
     at = functools.partial(is_inlined_at, plan)
     made = compiler.optimise(
