@@ -30,7 +30,7 @@ def intervals(program: Program, estimate: Estimate) -> Iterator[Problem]:
     files = {Path(function.location.file.name).name: function for function in program.functions}
     for loop in estimate.loops:
         found = _PLACE.match(loop.why)
-        if loop.automatic or not loop.why or found is None:
+        if loop.automatic or loop.ii is None or not loop.why or found is None:
             continue
         array = _ARRAY.search(loop.why)
         # Of a struct Vitis HLS makes a memory of each member; the estimate knows one for all. Nor

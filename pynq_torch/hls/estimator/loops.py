@@ -12,6 +12,7 @@ from .asked import LoopPlan
 from .axis import is_whole
 from .bursts import asked_for
 from .copies import copies_limit
+from .cores import as_core
 from .cycles import add, at_least, in_32_bits, multiply, pipeline_latency, plus
 from .idle import costs_nothing
 from .ir import ANY, Function, Instruction, Loop, names_in
@@ -368,4 +369,4 @@ def _record(body: Body, at: int, loops: list[Loop], plans: Sequence[LoopPlan | N
         name, last.file if last else "", last.line if last else 0, lines, owner, loops[0].depth,
         trips, interval, asked, iteration, total, why, automatic,
     )  # fmt: skip
-    body.kernel.loops.insert(at, made)
+    body.kernel.loops.insert(at, as_core(body, loops[-1], made))

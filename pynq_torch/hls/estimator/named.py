@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .asked import LoopPlan
+from .cores import core_in
 from .ir import Loop
 from .place import Place, own_place
 
@@ -22,7 +23,7 @@ def loop_name(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan | None
         place = loop.place or somewhere(body, loop)
         line = place.line if place else 0
         if plan is None:  # of a constructor or of `goto`; the tools call it `Loop 1`
-            names.append(f"Loop_{line}")
+            names.append(core_in(body, loop) or f"Loop_{line}")
         else:
             names.append(plan.label or f"VITIS_LOOP_{line}_{_number(plan)}")
     return "_".join(names)

@@ -260,3 +260,7 @@ AP_OF_DOUBLE(sin) AP_OF_DOUBLE(cos) AP_OF_DOUBLE(tan) AP_OF_DOUBLE(asin) AP_OF_D
 AP_OF_DOUBLE(sinh) AP_OF_DOUBLE(cosh) AP_OF_DOUBLE(tanh) AP_OF_DOUBLE(exp) AP_OF_DOUBLE(log) AP_OF_DOUBLE(log2)
 AP_OF_DOUBLE(log10) AP_OF_DOUBLE(sqrt) AP_OF_DOUBLE(fabs) AP_OF_DOUBLE(floor) AP_OF_DOUBLE(ceil)
 #undef AP_OF_DOUBLE
+#define AP_HAS_FIXED
+#ifdef AP_HAS_COMPLEX
+#include <ap_complex.h>
+#endif
