@@ -167,3 +167,4 @@ template <class Type, class Other> bool isgreater(Type x, Other y) { return math
 template <class Type, class Other> bool isless(Type x, Other y) { return math_detail::real(x) < math_detail::real(y); }
 
 }  // namespace hls
+#include <hls_parts.h>

@@ -53,3 +53,4 @@ template <class AP_T> AP_INLINE bool signbit(AP_T x) { return x < 0; }
 AP_INLINE void sincos(float x, float* s, float* c) { *s = sin(x); *c = cos(x); }
 AP_INLINE void sincosf(float x, float* s, float* c) { *s = sin(x); *c = cos(x); }
 }  // namespace hls
+#include <hls_parts.h>
