@@ -9,7 +9,7 @@ from clang.cindex import Cursor
 from helpers import estimate_of
 
 from pynq_torch.errors import InterfaceError, KernelBuildError
-from pynq_torch.hls import estimate
+from pynq_torch.hls import estimate, lint, read_interface
 from pynq_torch.hls.estimator import compiler
 from pynq_torch.hls.estimator.tool import guess_release
 
@@ -357,3 +357,44 @@ def test_a_component_beside_a_source_says_its_flow(tmp_path, place, line, interv
     source.write_text(WORKSPACE)
     assert guess_release(source, None, "vitis") == (2024.2 if interval == 2 else 0)
     assert estimate(source, "sums").loops[0].ii == interval
+
+
+@pytest.mark.parametrize("name", ["systemc.h", "systemc", "ap_systemc.h"])
+def test_a_kernel_in_systemc_is_said_to_be_none(tmp_path: Path, name: str) -> None:
+    """No folder would help."""
+    source = tmp_path / "k.cpp"
+    source.write_text(f"#include <{name}>\nvoid k(int *a) {{ *a = 1; }}\n")
+    with pytest.raises(KernelBuildError, match="SystemC is not read here"):
+        estimate(source, "k")
+    with pytest.raises(KernelBuildError, match="SystemC is not read here"):
+        lint(source, "k")
+    assert "SystemC" in read_interface(source, "k").notes[-1]
+
+
+def test_channels_that_split_and_merge_are_said_to_be_unknown(tmp_path: Path) -> None:
+    text = """
+#include <hls_np_channel.h>
+void k(hls::stream<int> &in, hls::stream<int> &out) {
+#pragma HLS DATAFLOW
+    hls::split::round_robin<int, 2> two;
+    two.in.write(in.read());
+    out.write(two.out[0].read());
+}
+"""
+    with pytest.raises(KernelBuildError, match="estimate each function around them as a top"):
+        estimate_of(tmp_path, text, "vitis")
+
+
+def test_the_parts_of_a_float_come_with_the_mathematics(tmp_path: Path) -> None:
+    """As in the tools: their hls_math.h includes the header of the parts."""
+    text = """
+#include <hls_math.h>
+void k(float x, float *y, int *bits) {
+    fp_struct<float> parts(x);
+    parts.exp += 2;
+    *bits = parts.to_int();
+    *y = parts.to_float();
+}
+"""
+    assert estimate_of(tmp_path, text, "vitis").latency[1] is not None
+    assert not lint(tmp_path / "k.cpp", "k")

@@ -13,7 +13,17 @@ from pathlib import Path
 _INTEGERS = "#include <stdint.h>\n#include <sys/types.h>\n"
 _LINK = "source"
 
-__all__ = ["drop_link", "include", "real_name", "write_stand_in"]
+#: Headers of SystemC.
+_SYSTEMC = re.compile(r"systemc(?:\.h)?|ap_systemc\.h|tlm(?:\.h)?")
+
+__all__ = ["drop_link", "include", "not_read", "real_name", "write_stand_in"]
+
+
+def not_read(name: str) -> str:
+    """Return what to say of a missing header that is SystemC's; ``""`` for any other."""
+    if not _SYSTEMC.fullmatch(name):
+        return ""
+    return f"{name}: SystemC is not read here; write the kernel as a C++ function"
 
 
 def include(path: Path, scratch: Path) -> str:

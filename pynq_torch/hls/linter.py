@@ -18,6 +18,7 @@ from pynq_torch.paths import shown
 from . import depends, toolchain
 from .directive_files import added
 from .estimator import Estimate, estimate
+from .headers import not_read
 from .interface import Interface
 from .lint_bursts import bursts
 from .lint_dataflow import dataflow
@@ -212,7 +213,8 @@ def _problems(
 def _check(unit: SourceUnit, top: str) -> None:
     """Refuse a source that does not compile: half a syntax tree has findings of its own."""
     if unit.missing:
-        raise KernelBuildError(f"{unit.path}:1: header not found: {unit.missing[0]}; add -I", top)
+        said = not_read(unit.missing[0]) or f"header not found: {unit.missing[0]}; add -I"
+        raise KernelBuildError(f"{unit.path}:1: {said}", top)
     code, said = unit.complaints() if unit.errors else (0, "")
     if code:
         first = _ERROR.search(said)

@@ -17,6 +17,7 @@ from .constants import Constants
 from .cpptypes import describe
 from .direction import argument_access, stream_direction
 from .directives import Pragma, from_files, from_pragmas
+from .headers import not_read
 from .interface import Interface
 from .lint_pragmas import pragma_problems
 from .lint_tree import Program
@@ -122,7 +123,7 @@ def interface_of(
     function, body = find_top(unit, top)
     builder = _ports(unit, top, body, tool, directives)
     interface = builder.interface(function.spelling, unit.path, _read_ports(function, body, unit))
-    missing = [f"header not found, read as empty: {name}" for name in unit.missing]
+    missing = [not_read(n) or f"header not found, read as empty: {n}" for n in unit.missing]
     notes = (*interface.notes, *missing)
     warnings = (*interface.warnings, *broken, *_pragmas(unit, body))
     warnings += tuple(_unusable(interface, f"{unit.path}:{body.location.line}"))

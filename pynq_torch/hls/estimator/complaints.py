@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ..headers import not_read
 from .place import header_folders
 
 __all__ = ["first_error"]
@@ -61,4 +62,6 @@ def _plainly(said: str) -> str:
         return said
     if elsewhere := re.match(r"'(?:/|[A-Za-z]:)(?:.*[/\\])?([^/\\']+)'", said):
         return f"{said}: that path is of another machine; write #include <{elsewhere[1]}>"
+    if other := not_read(said.split("'")[1]):
+        return other
     return f"{said}; give its folder with -I"
