@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from helpers import estimate_of
 
+from pynq_torch.errors import KernelBuildError
 from pynq_torch.hls import compile_command, lint
 from pynq_torch.hls.estimator import compiler
 
@@ -139,3 +140,70 @@ void k(const word in[8], word out[8], float f) { turn(in, out, f); }
 """
     found = estimate_of(tmp_path, text, "vitis")
     assert {"a", "b"} <= {loop.name for loop in found.loops}
+
+
+@pytest.mark.parametrize(("arch", "products"), [("CmpyThreeMult", 3), ("CmpyFourMult", 4)])
+def test_the_complex_multiplier_of_the_dsp_library(tmp_path, arch, products):
+    """What the library's CORDIC functions take is not known, and said so."""
+    text = f"""
+#include <hls_dsp.h>
+typedef std::complex<ap_fixed<16, 1> > word;
+typedef std::complex<ap_fixed<32, 2> > wide;
+void k(const word a[64], const word b[64], wide out[64]) {{
+    a: for (int i = 0; i < 64; ++i) {{
+#pragma HLS PIPELINE
+        hls::cmpy<hls::{arch}>(a[i], b[i], out[i]);
+    }}
+}}
+"""
+    assert estimate_of(tmp_path, text, "vivado").resources["DSP"] == products
+    assert not lint(tmp_path / "k.cpp", "k")
+    with pytest.raises(KernelBuildError, match="a CORDIC of the vendor's"):
+        estimate_of(tmp_path, CORDIC, "vivado")
+
+
+CORDIC = """
+#include <hls_dsp.h>
+typedef hls::atan2_input<16>::cartesian point;
+typedef hls::atan2_output<16>::phase angle;
+void k(const point &x, angle &y) {
+    hls::atan2<hls::CORDIC_FORMAT_RAD, 16, 16, hls::CORDIC_ROUND_TRUNCATE>(x, y);
+}
+"""
+GIVENS = """
+#include <hls_linear_algebra.h>
+#include <hls/linear_algebra/utils/x_hls_complex.h>
+typedef hls::x_complex<float> number;
+void k(const number a[64], number out[64], float f) {
+    number kept[64];
+    a: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        kept[63 - i] = hls::x_conj(a[i]) * f;
+    }
+    b: for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        out[i] = kept[i] * a[i];
+        out[i].real() += 1;
+    }
+}
+"""
+
+
+def test_complex_numbers_of_the_linear_algebra_library(tmp_path: Path) -> None:
+    """No loop sets those of an array, as it does with std::complex."""
+    for tool in ("vitis", "vivado"):
+        found = estimate_of(tmp_path, GIVENS, tool)
+        assert [loop.name for loop in found.loops] == ["a", "b"]
+    assert not lint(tmp_path / "k.cpp", "k")
+
+
+def test_functions_of_the_linear_algebra_library_are_said_to_be_unknown(tmp_path: Path) -> None:
+    text = """
+#include <hls_linear_algebra.h>
+struct mine : hls::qrf_traits<4, 4, float, float> { static const int ARCH = 0; };
+void k(const float a[4][4], float q[4][4], float r[4][4]) {
+    hls::qrf_top<false, 4, 4, float, float, mine>(a, q, r);
+}
+"""
+    with pytest.raises(KernelBuildError, match="qrf of hls_linear_algebra.h is the vendor's"):
+        estimate_of(tmp_path, text, "vivado")

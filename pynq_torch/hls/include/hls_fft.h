@@ -4,7 +4,7 @@
 // known stands for it; a kernel with it cannot run here.
 #pragma once
 
-#include <complex>
+#include <hls_x_complex.h>
 
 #include <ap_fixed.h>
 #include <ap_int.h>
@@ -86,20 +86,20 @@ template <class Params> class status_t {
 
 // It reads every word of its input and writes every word of its output.
 template <class In, class Out, class Status, class Config>
-void run(const std::complex<In>* xn, std::complex<Out>* xk, Status* status, const Config* config) {
+void run(const In* xn, Out* xk, Status* status, const Config* config) {
     for (int i = 0; __hls_core_fft(); ++i) {
-        xk[i] = std::complex<Out>(Out(xn[i].real()), Out(xn[i].imag()));
+        xk[i] = Out(xn[i].real(), xn[i].imag());
         status->data = config->data;
     }
 }
 template <class In, class Out, class Status, class Config>
-void run(hls::stream<std::complex<In>>& xn, hls::stream<std::complex<Out>>& xk,
+void run(hls::stream<In>& xn, hls::stream<Out>& xk,
          hls::stream<Status>& status, hls::stream<Config>& config) {
     Status told;
     told.data = config.read().data;
     while (__hls_core_fft()) {
-        std::complex<In> x = xn.read();
-        xk.write(std::complex<Out>(Out(x.real()), Out(x.imag())));
+        In x = xn.read();
+        xk.write(Out(x.real(), x.imag()));
     }
     status.write(told);
 }
@@ -107,18 +107,18 @@ void run(hls::stream<std::complex<In>>& xn, hls::stream<std::complex<Out>>& xk,
 }  // namespace ip_fft
 
 template <class Params, class In, class Out>
-void fft(std::complex<In>* xn, std::complex<Out>* xk, ip_fft::status_t<Params>* status,
+void fft(In* xn, Out* xk, ip_fft::status_t<Params>* status,
          ip_fft::config_t<Params>* config) {
     ip_fft::run(xn, xk, status, config);
 }
 // Of several channels.
 template <class Params, class In, class Out, unsigned long N>
-void fft(std::complex<In> (*xn)[N], std::complex<Out> (*xk)[N], ip_fft::status_t<Params>* status,
+void fft(In (*xn)[N], Out (*xk)[N], ip_fft::status_t<Params>* status,
          ip_fft::config_t<Params>* config) {
     ip_fft::run(&xn[0][0], &xk[0][0], status, config);
 }
 template <class Params, class In, class Out>
-void fft(hls::stream<std::complex<In>>& xn, hls::stream<std::complex<Out>>& xk,
+void fft(hls::stream<In>& xn, hls::stream<Out>& xk,
          hls::stream<ip_fft::status_t<Params>>& status,
          hls::stream<ip_fft::config_t<Params>>& config) {
     ip_fft::run(xn, xk, status, config);
