@@ -253,3 +253,37 @@ def test_calls_of_a_function_take_turns_at_a_memory_that_both_read(tmp_path: Pat
     (one, two) = (item.latency[1] or 0 for item in found)
     assert one > 1.8 * two
     assert found[1].resources["DSP"] == 2 * (found[0].resources["DSP"] or 0)
+
+
+LAYERS = """
+static void dense(const int *x, const int *w, int inputs, int outputs, int *y) {
+#pragma HLS INLINE
+    for (int i = 0; i < outputs; ++i) {
+        int sum = 0;
+        for (int j = 0; j < inputs; ++j) sum += x[j] * w[i * inputs + j];
+        y[i] = sum;
+    }
+}
+void k(const int x[SIZE], const int v[FIRST], const int w[320], int y[10]) {
+    int t[32];
+    dense(x, v, SIZE, 32, t);
+    dense(t, w, 32, 10, y);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "trips"),
+    [
+        (392, [10, 32 * 392]),  # the inner loop of the second call alone is short
+        (1, [10, 32]),  # that of the first runs once
+    ],
+)
+def test_calls_that_are_inlined_one_after_the_other_have_loops_of_their_own(
+    tmp_path: Path, size: int, trips: list[int]
+) -> None:
+    """Two layers of a network in a report of 2022.2: of 392 and of 32 inputs."""
+    text = LAYERS.replace("SIZE", str(size)).replace("FIRST", str(32 * size))
+    found = of(tmp_path, text, tool="vitis-2022.2")
+    assert [trip for trip, _ in loops(found)] == trips
+    assert dict(loops(found))[10] == 16  # 32 elements of each of two memories, two in a cycle

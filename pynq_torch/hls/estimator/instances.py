@@ -46,14 +46,18 @@ def with_own_loops(text: str, entry: str, names: Collection[str]) -> str:
     names : collection of str
         The functions that are inlined and have loops.
     """
-    return _Copies(text, names).made(entry) if names else text
+    if not names:
+        return text
+    apart = _Copies(text, names, each=True).made(entry)
+    return apart or _Copies(text, names).made(entry) or text
 
 
 class _Copies:
     """The functions of a module, and copies of some of them."""
 
-    def __init__(self, text: str, names: Collection[str]) -> None:
+    def __init__(self, text: str, names: Collection[str], *, each: bool = False) -> None:
         self._text = text
+        self._each = each
         self._names = names
         self._places = Locations(text)
         bodies = [*bodies_of(text)]
@@ -65,17 +69,17 @@ class _Copies:
         self._added = 0
 
     def made(self, entry: str) -> str:
-        """Return the module with the copies; as it was where there are none, or too many."""
+        """Return the module with the copies; ``""`` where there are none, or too many."""
         changed: dict[str, list[str]] = {}
         waiting = [entry]
         for name in waiting:
             if name not in changed and original_of(name) in self._bodies:
                 changed[name] = self._with_copies(name, waiting)
             if len(self._taken) > _MOST:
-                return self._text
+                return ""
         copies = [name for name in changed if _COPY in name]
         if not copies:
-            return self._text
+            return ""
         for name in changed.keys() - copies:
             old, new = ("\n".join(lines[name]) for lines in (self._bodies, changed))
             self._text = self._text.replace(old, new, 1) if old != new else self._text
@@ -90,7 +94,9 @@ class _Copies:
                 continue
             callee = call[1].strip('"')
             if callee in self._names and call[2]:
-                callee = self._copy_for(callee, name, self._loop_around(call[2], loops))
+                around = self._loop_around(call[2], loops)
+                around = around or (str(number) if self._each else "")
+                callee = self._copy_for(callee, name, around)
                 lines[number] = line.replace(f"@{call[1]}(", f"@{callee}(", 1)
             waiting.append(callee)
         return lines

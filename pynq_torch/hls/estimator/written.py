@@ -120,10 +120,13 @@ def breaks(node: Cursor) -> bool:
 
 
 def is_fixed(node: Cursor) -> bool:
-    """Whether a loop begins and ends at constants: no variable but its counter is in them."""
+    """Whether a loop begins and ends at constants: no variable but its counter is in them.
+
+    What a function is handed is a constant where a call that is inlined says so.
+    """
     ends = [child for part in list(node.get_children())[:2] for child in walk(part)]
     names = [one for one in ends if one.kind == CursorKind.DECL_REF_EXPR]
     used = [one.referenced for one in names if one.referenced is not None]
-    kinds = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
-    free = {one.hash for one in used if one.kind in kinds and not one.type.is_const_qualified()}
+    variables = (one for one in used if one.kind == CursorKind.VAR_DECL)
+    free = {one.hash for one in variables if not one.type.is_const_qualified()}
     return node.kind == CursorKind.FOR_STMT and len(free) <= 1
