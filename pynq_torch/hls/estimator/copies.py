@@ -138,18 +138,23 @@ def copy_loops(body: Body, item: Instruction) -> Iterator[LoopEstimate]:
             name, *where, depth, (words, words), 1, 1, (3, 3), (words + 1, words + 1), "", False
         )
         return
-    if body.target.tool == "vitis":
-        return
-    copies = len(arrays) > 1
-    sizes = arrays[0].dimensions if prod(arrays[0].dimensions) == words else (words,)
+    if body.target.tool == "vivado":
+        sizes = arrays[0].dimensions if prod(arrays[0].dimensions) == words else (words,)
+        kind = "memcpy_" if names[1:] else "memset_"
+        yield from _nest(kind + names[0], where, sizes, 1 + len(names[1:]))
+
+
+def _nest(
+    name: str, where: tuple[str, int, tuple[int, ...], str], sizes: Sequence[int], inside: int
+) -> Iterator[LoopEstimate]:
+    """Yield the loops of a copy on the chip; a turn of the innermost takes `inside` cycles."""
     made: list[LoopEstimate] = []
-    inside = 1 + copies
     for depth in range(len(sizes), 0, -1):
         trips = sizes[depth - 1]
         total = trips * inside - 1
         made.append(LoopEstimate(
-            ("memcpy_" if copies else "memset_") + names[0], *where, depth, (trips, trips), None,
-            None, (inside, inside), (total, total), "", False,
+            name, *where, depth, (trips, trips), None, None, (inside, inside), (total, total), "",
+            False,
         ))  # fmt: skip
         inside = total + 2
     yield from reversed(made)

@@ -42,7 +42,7 @@ class Target:
         """Whether each loop that is a pipeline and each copy is a module of its own, as since 2021.
 
         None of the 68 reports of 2020 at hand that have pipelines has such a module; of 2021.1 on
-        all have where there is more than one loop.
+        most have where there is more than one loop (three have not).
         """
         return self.tool == "vitis" and not 0 < self.release < _MODULES
 
