@@ -166,3 +166,24 @@ void k(unsigned char r, unsigned char g, unsigned char b, unsigned char *out) {
 }
 """
     assert estimate_of(tmp_path, text, "vivado").resources["DSP"] == 25  # two products, one sum
+
+
+def test_other_pragmas_of_a_branch_that_data_choose_have_no_effect(tmp_path: Path) -> None:
+    text = """
+void k(const int a[64], int b[64], int n) {
+    each: for (int i = 0; i < 64; ++i) {
+        if (a[i] > n) {
+#pragma HLS UNROLL factor=4
+            b[i] = a[i];
+        } else {
+#pragma HLS PIPELINE
+            b[i] = n;
+        }
+    }
+}
+"""
+    found = estimate_of(tmp_path, text, "vivado")
+    assert (loop_of(found, "each").ii, loop_of(found, "each").trip_count) == (1, (64, 64))
+    said = "\n".join(found.warnings)
+    assert "UNROLL in a branch has no effect; it belongs" in said
+    assert "PIPELINE in a branch has no effect in Vitis HLS; it belongs" in said

@@ -263,13 +263,16 @@ def is_settled(scope: Scope) -> bool:
     return scope.kind == "if" and is_constant([next(scope.node.get_children())])
 
 
-def home_of(scope: Scope) -> Scope:
-    """Return the nearest scope that is no branch: Vivado HLS takes its pragmas there.
+def home_of(item: Directive, scope: Scope) -> Scope:
+    """Return the scope for which Vivado HLS takes a pragma: what is around a branch.
 
     "Unrolling all loops for pipelining in function", says its log of 2019.1 where the data choose
-    between two branches of a function with a PIPELINE each.
+    between two branches of a function with a PIPELINE each. Other pragmas are known to reach there
+    where the branch is always taken.
     """
     while scope.kind == "if" and scope.parent is not None:
+        if item.name != "pipeline" and not is_settled(scope):
+            break
         scope = scope.parent
     return scope
 
@@ -301,7 +304,7 @@ def _place(item: Directive, scope: Scope) -> Iterator[Problem]:
         where = {"if": "a branch", "block": "a block", "function": "a function"}.get(kind, kind)
         right = " or ".join(f"the body of a {place}" for place in places)
         # hls4ml's pull request 609 says so, too.
-        only = " in Vitis HLS" if is_placed(item, home_of(scope)) else ""
+        only = " in Vitis HLS" if is_placed(item, home_of(item, scope)) else ""
         yield problem(item, f"in {where} has no effect{only}; it belongs at the head of {right}")
 
 

@@ -311,13 +311,15 @@ def _optimised(
     made, module = _unrolled_again(made, _both_ways(made, plan), plan)
     left = plan.left(_trips(module, plan))
     stuck += [loop for loop in left if not (loop.breaks and loop.fixed)]
+    last = made
     if len(stuck) < len(left):
-        module = _both_ways(functools.partial(made, early=True), plan)
+        last = functools.partial(made, early=True)
+        module = _both_ways(last, plan)
     pipelines = [one for one in plan.functions if one.interval is not None]
     left = plan.left(_trips(module, plan))
     plan.give_up(_trips(module, plan), steady_loops(module, plan))
     if plan.tool == "vivado" and let_go([one for one in pipelines if one.interval is None], left):
-        module = _both_ways(made, plan)
+        module = _both_ways(last, plan)
     left_out.check(text, made, module, plan)
     return module
 

@@ -87,7 +87,8 @@ def settle_values(
     """Put numbers in place of names in pragmas; return a warning for each that has none.
 
     A pragma whose number is not known is taken out of its scope, and so is one in a branch that is
-    never taken. In Vivado HLS those of any other branch belong to what is around it.
+    never taken. In Vivado HLS those of a branch that is always taken belong to what is around it,
+    and PIPELINE of any other.
 
     Parameters
     ----------
@@ -127,13 +128,12 @@ def _settle_numbers(waiting: Sequence[_Open], found: _Values) -> list[str]:
 
 
 def _take_home(scopes: Sequence[Scope]) -> None:
-    """Take the pragmas of branches of which the data decide for what is around these."""
+    """Take PIPELINE of branches of which the data decide for what is around these."""
     for scope in scopes:
         if scope.kind != "if" or is_settled(scope):
             continue
-        home = home_of(scope)
         for item in [one for one in scope.pragmas if not is_placed(one, scope)]:
-            if is_placed(item, home):
+            if is_placed(item, home := home_of(item, scope)):
                 scope.pragmas.remove(item)
                 home.pragmas.append(item)
 
@@ -149,7 +149,7 @@ def _settle_branches(waiting: Sequence[_Open], found: _Values, tool: str) -> Non
         if not taken or tool == "vivado":
             scope.pragmas.remove(item)
         if taken and tool == "vivado":
-            home_of(scope).pragmas.append(item)
+            home_of(item, scope).pragmas.append(item)
 
 
 def _waiting(program: Program, constants: Constants) -> Iterator[tuple[Scope, Directive, str]]:
