@@ -579,3 +579,20 @@ def test_a_constructor_has_directives_for_its_members(tmp_path, template, kind, 
     found = hls.lint(write(tmp_path / "k.cpp", text), "k")
     assert any("names 'w', which Tab" in str(one) for one in found) == wrong
     assert any("ARRAY_PARTITION" in str(one) for one in found) == wrong
+
+
+def test_names_of_std_since_cpp17_may_be_the_source_s_own(tmp_path: Path) -> None:
+    source = """
+#include <iostream>
+using namespace std;
+typedef unsigned char byte;
+int size = 3;
+void k(byte a[8]) {
+#pragma HLS INTERFACE s_axilite port=return
+    for (int i = 0; i < 8; ++i) {
+#pragma HLS PIPLINE
+        a[i] += size;
+    }
+}
+"""
+    assert "PIPLINE" in texts(tmp_path, source)

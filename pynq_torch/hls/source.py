@@ -37,6 +37,8 @@ __all__ = ["SourceUnit", "check_macros", "folders", "read_source", "read_text"]
 # CXTranslationUnit_KeepGoing: templates are instantiated after a fatal error too.
 _PARSE_OPTIONS = 0x200
 _CXX = ("-x", "c++", "-std=gnu++17")
+#: The tools' own: `size` and `byte` are names of std since C++17, and may be the source's.
+_OLDER = "-std=gnu++14"
 # Old C declares `static x = 0;`, which g++ takes with a warning.
 _C = ("-x", "c", "-std=gnu17")
 _CLANG = ("-nostdinc", "-nostdinc++", "-w", "-ferror-limit=0", "-Wno-error=implicit-int")
@@ -171,6 +173,9 @@ def read_source(
                 unit = None if _errors(unit) else unit  # may be the precompiled headers'
         if unit is None:
             unit = _parse(unsaved, arguments, folders, Path(stubs), missing)
+        if any("reference to '" in one for one in _errors(unit)):
+            common.append(_OLDER)
+            unit = _parse(unsaved, [*arguments, _OLDER], folders, Path(stubs), missing)
         (pragmas, others), errors = _active_pragmas(path, preprocessed), _errors(unit)
         said = preprocessed.errors
         yield SourceUnit(path, unit, pragmas, tuple(missing), errors, tuple(common), said, others)
