@@ -166,13 +166,8 @@ def read_source(
         included = {_unquoted(match[1]) for match in _FILE.finditer(preprocessed.text)}
         more = without_long_tables(sorted(included - {str(path)})) if unit is None else ()
         unsaved = [(os.fsencode(path), content), *more]
-        if unit is None and taken:
-            # libclang refuses those of headers that were installed again, the same to the letter.
-            with suppress(cindex.TranslationUnitLoadError):
-                unit = _parse(unsaved, [*arguments, *taken], folders, Path(stubs), missing)
-                unit = None if _errors(unit) else unit  # may be the precompiled headers'
         if unit is None:
-            unit = _parse(unsaved, arguments, folders, Path(stubs), missing)
+            unit = _tree(unsaved, arguments, taken, folders, Path(stubs), missing)
         if any("reference to '" in one for one in _errors(unit)):
             common.append(_OLDER)
             unit = _parse(unsaved, [*arguments, _OLDER], folders, Path(stubs), missing)
@@ -274,6 +269,22 @@ def _settle(
             missing.append(header[1])
         headers.write_stand_in(stubs, header[1], real)
     return preprocessed, missing
+
+
+def _tree(
+    unsaved: Sequence[tuple[bytes, str]], arguments: Sequence[str], taken: Sequence[str],
+    folders: Sequence[Path], stubs: Path, missing: list[str],
+) -> cindex.TranslationUnit:  # fmt: skip
+    """Parse the first of some texts, with what is `taken` of precompiled headers where that goes.
+
+    libclang refuses those of headers that were installed again, the same to the letter.
+    """
+    if taken:
+        with suppress(cindex.TranslationUnitLoadError):
+            unit = _parse(unsaved, [*arguments, *taken], folders, stubs, missing)
+            if not _errors(unit):  # which may be the precompiled headers'
+                return unit
+    return _parse(unsaved, arguments, folders, stubs, missing)
 
 
 def _parse(
