@@ -16,7 +16,7 @@ _LINK = "source"
 #: Headers of SystemC.
 _SYSTEMC = re.compile(r"systemc(?:\.h)?|ap_systemc\.h|tlm(?:\.h)?")
 
-__all__ = ["drop_link", "include", "not_read", "real_name", "write_stand_in"]
+__all__ = ["drop_link", "include", "is_elsewhere", "not_read", "real_name", "write_stand_in"]
 
 
 def not_read(name: str) -> str:
@@ -52,6 +52,11 @@ def drop_link(scratch: Path) -> None:
     (scratch / _LINK).unlink(missing_ok=True)
 
 
+def is_elsewhere(name: str) -> bool:
+    """Whether a header that is not found is named by a path, of Windows or of Linux."""
+    return re.match(r"[A-Za-z]:[/\\]|/", name) is not None
+
+
 def real_name(name: str, folders: Sequence[Path | str]) -> Path | None:
     """Return the file that Windows would find for ``#include "name"``, or None.
 
@@ -66,7 +71,7 @@ def real_name(name: str, folders: Sequence[Path | str]) -> Path | None:
         The include folders.
     """
     parts = name.replace("\\", "/").split("/")
-    ways = [parts, parts[-1:]] if re.match(r"[A-Za-z]:[/\\]|/", name) else [parts]
+    ways = [parts, parts[-1:]] if is_elsewhere(name) else [parts]
     walked = (_walk(Path(folder), way) for way in ways for folder in folders)
     return next((found for found in walked if found is not None), None)
 

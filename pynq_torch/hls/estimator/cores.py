@@ -10,31 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .ir import Loop
-from .place import own_place
+from .named import core_in, somewhere
 from .result import LoopEstimate
 
 if TYPE_CHECKING:
     from .latency import Body
 
-__all__ = ["as_core", "core_in"]
-
-_ASKS = "__hls_core_"
-
-
-def core_in(body: Body, loop: Loop) -> str:
-    """Return which core a loop stands for, ``""`` for one of the kernel's own."""
-    if loop.inner:
-        return ""
-    called = (item.callee for block in body.blocks(loop) for item in block.instructions)
-    return next((name.removeprefix(_ASKS) for name in called if name.startswith(_ASKS)), "")
+__all__ = ["as_core"]
 
 
 def as_core(body: Body, loop: Loop, made: LoopEstimate) -> LoopEstimate:
     """Return the row of a loop; of one that stands for a core, where the kernel calls that."""
     if not made.lines or not core_in(body, loop):
         return made
-    chains = (item.chain for block in body.blocks(loop) for item in block.instructions)
-    at = next((place for chain in chains if (place := own_place(chain))), None)
+    at = somewhere(body, loop)
     if at is None:
         return made
     why = (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pynq_torch.paths import shown
 
-from ..headers import real_name, write_stand_in
+from ..headers import is_elsewhere, real_name, write_stand_in
 
 __all__ = ["with_stand_ins"]
 
@@ -49,7 +49,7 @@ def with_stand_ins(
         if real is None or not option or (option in again and name in tried):
             break  # another source's compiler may have made the file
         tried.add(name)
-        if re.match(r"[A-Za-z]:[/\\]|/", name):
+        if is_elsewhere(name):
             notes.append(
                 f"{shown(Path(file))}:{line}: {name} is a path of another machine; {real.name} was "
                 f"read instead; write #include <{real.name}>"

@@ -49,7 +49,9 @@ def with_own_loops(text: str, entry: str, names: Collection[str]) -> str:
     if not names:
         return text
     apart = _Copies(text, names, each=True).made(entry)
-    return apart or _Copies(text, names).made(entry) or text
+    if apart is None:
+        apart = _Copies(text, names).made(entry)
+    return text if apart is None else apart
 
 
 class _Copies:
@@ -68,18 +70,18 @@ class _Copies:
         self._counts = dict.fromkeys(names, 0)
         self._added = 0
 
-    def made(self, entry: str) -> str:
-        """Return the module with the copies; ``""`` where there are none, or too many."""
+    def made(self, entry: str) -> str | None:
+        """Return the module with the copies, which may be none; None where there are too many."""
         changed: dict[str, list[str]] = {}
         waiting = [entry]
         for name in waiting:
             if name not in changed and original_of(name) in self._bodies:
                 changed[name] = self._with_copies(name, waiting)
             if len(self._taken) > _MOST:
-                return ""
+                return None
         copies = [name for name in changed if _COPY in name]
         if not copies:
-            return ""
+            return self._text
         for name in changed.keys() - copies:
             old, new = ("\n".join(lines[name]) for lines in (self._bodies, changed))
             self._text = self._text.replace(old, new, 1) if old != new else self._text

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .asked import LoopPlan
-from .cores import core_in
 from .ir import Loop
 from .place import Place, own_place
 
 if TYPE_CHECKING:
     from .latency import Body
 
-__all__ = ["loop_name", "somewhere"]
+__all__ = ["core_in", "loop_name", "somewhere"]
+
+#: What a loop of a header asks that stands for a core of the vendor's.
+_ASKS = "__hls_core_"
 
 
 def loop_name(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan | None]) -> str:
@@ -27,6 +29,14 @@ def loop_name(body: Body, loops: Sequence[Loop], plans: Sequence[LoopPlan | None
         else:
             names.append(plan.label or f"VITIS_LOOP_{line}_{_number(plan)}")
     return "_".join(names)
+
+
+def core_in(body: Body, loop: Loop) -> str:
+    """Return which core a loop stands for, ``""`` for one of the kernel's own."""
+    if loop.inner:
+        return ""
+    called = (item.callee for block in body.blocks(loop) for item in block.instructions)
+    return next((name.removeprefix(_ASKS) for name in called if name.startswith(_ASKS)), "")
 
 
 def somewhere(body: Body, loop: Loop) -> Place | None:

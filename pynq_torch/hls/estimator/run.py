@@ -316,8 +316,9 @@ def _optimised(
         last = functools.partial(made, early=True)
         module = _both_ways(last, plan)
     pipelines = [one for one in plan.functions if one.interval is not None]
-    left = plan.left(_trips(module, plan))
-    plan.give_up(_trips(module, plan), steady_loops(module, plan))
+    trips = _trips(module, plan)
+    left = plan.left(trips)
+    plan.give_up(trips, steady_loops(module, plan))
     if plan.tool == "vivado" and let_go([one for one in pipelines if one.interval is None], left):
         module = _both_ways(last, plan)
     left_out.check(text, made, module, plan)
