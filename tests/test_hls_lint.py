@@ -590,9 +590,9 @@ int size = 3;
 void k(byte a[8]) {
 #pragma HLS INTERFACE s_axilite port=return
     for (int i = 0; i < 8; ++i) {
-#pragma HLS PIPLINE
+#pragma HLS PIPELYNE
         a[i] += size;
     }
 }
 """
-    assert "PIPLINE" in texts(tmp_path, source)
+    assert "PIPELYNE" in texts(tmp_path, source)
