@@ -278,3 +278,42 @@ void k(const int a[64], const int b[64], int *sum) {
 """
     found = estimate_of(tmp_path, text, tool, clock=clock, part="xc7k160tfbg484-2")
     assert loop_of(found, "l").iteration_latency == (depth, depth)
+
+
+ALONE = """
+void k(const TYPE a[64], const TYPE b[64], int c[64]) {
+    loop: for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        int p = a[i] * b[i];
+MORE
+        c[i] = p;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "tool", "more", "depth"),
+    [
+        ("short", "vitis-2022.2", "", 5), ("short", "vitis-2023.1", "", 4),
+        ("short", "vitis", "", 4), ("short", "vivado-2019.1", "", 4),
+        ("signed char", "vitis-2022.2", "", 3),  # in logic
+        ("short", "vitis-2022.2", "#pragma HLS BIND_OP variable=p op=mul impl=dsp latency=0", 4),
+    ],
+)  # fmt: skip
+def test_a_product_without_a_sum_has_all_registers_of_its_block_until_2022(
+    tmp_path: Path, kind: str, tool: str, more: str, depth: int
+) -> None:
+    """`mul_mul_16s_16s_32_4_1` is in all reports of those releases, `mul_16s_16s_32_1_1` later."""
+    text = ALONE.replace("TYPE", kind).replace("MORE", more)
+    found = estimate_of(tmp_path, text, tool)
+    assert found.loops[0].iteration_latency == (depth, depth)
+
+
+@pytest.mark.parametrize(("clock", "depth"), [(10.0, 4), (6.6, 6), (5.0, 8)])
+def test_a_product_of_two_blocks_has_two_three_or_five_stages(
+    tmp_path: Path, clock: float, depth: int
+) -> None:
+    text = ALONE.replace("TYPE b", "short b").replace("TYPE", "int").replace("MORE", "")
+    found = estimate_of(tmp_path, text, "vivado-2019.1", clock=clock)
+    assert found.loops[0].iteration_latency == (depth, depth)

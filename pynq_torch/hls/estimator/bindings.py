@@ -20,7 +20,7 @@ from .target import Target
 if TYPE_CHECKING:
     from clang.cindex import Cursor
 
-__all__ = ["Binding", "Bindings", "bound", "core_binding", "lines_of", "op_binding"]
+__all__ = ["Binding", "Bindings", "binding_of", "bound", "core_binding", "lines_of", "op_binding"]
 
 _SUMS = frozenset(("add", "sub"))
 #: Word of BIND_OP's `op` -> LLVM's names; a difference with a constant is LLVM's "add".
@@ -76,11 +76,15 @@ def core_binding(core: str, latency: int | None) -> Binding | None:
 Bindings = dict[tuple[str, int], list[Binding]]
 
 
-def bound(cost: Cost, item: Instruction, bindings: Bindings, target: Target) -> Cost:
-    """Return the cost of an operation that directives bind; the last of them counts."""
+def binding_of(item: Instruction, bindings: Bindings) -> Binding | None:
+    """Return what binds an operation: of several directives the last one counts."""
     found = [one for at in item.chain for one in bindings.get((at.path, at.line), ())]
-    binding = next((one for one in reversed(found) if item.op in one.operations), None)
-    if binding is None:
+    return next((one for one in reversed(found) if item.op in one.operations), None)
+
+
+def bound(cost: Cost, item: Instruction, bindings: Bindings, target: Target) -> Cost:
+    """Return the cost of an operation that directives bind."""
+    if (binding := binding_of(item, bindings)) is None:
         return cost
     if binding.implementation in _LOGIC:
         cost = replace(cost, dsp=0, mac=False)

@@ -61,7 +61,7 @@ _FULL_STAGE = 0.945
 #: Cycles in which the tools build a product of several DSP blocks, and what each of its stages then
 #: takes of the time of one without stages: in 7-series parts for two blocks and for more, and in
 #: UltraScale+ parts (26 schedules at 1 to 10 ns). There is nothing between these.
-_STAGES_OF_TWO = ((1, 0.812), (2, 0.457))
+_STAGES_OF_TWO = ((1, 0.812), (2, 0.675), (4, 0.457))
 _STAGES = ((1, 0.812), (2, 0.675), (4, 0.464), (6, 0.25))
 _NEW_STAGES = ((1, 0.763), (4, 0.521), (6, 0.307))
 

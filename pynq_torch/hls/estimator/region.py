@@ -93,7 +93,7 @@ class Region:
     ) -> None:  # fmt: skip
         self.function, self.arrays, self.target, self.plan = function, arrays, target, plan
         self.header, self.is_pipeline, self._unordered = header, bursts, unordered
-        self.blocks, self._bindings = {item.block for item in items}, bindings or {}
+        self.blocks, self.bindings = {item.block for item in items}, bindings or {}
         self.nodes, self.by_value, self.nest = list[Node](), dict[str, Node](), nest
         self.accesses: dict[int, list[Node]] = defaultdict(list)
         #: Arrays (by id) that the tool divides by itself: how much of a bank can be read in a
@@ -178,7 +178,7 @@ class Region:
         if item.op == "phi":
             return Cost(0, 0.0 if carried else 0.5 * self.target.speed)
         cost = cost_of(item, self.function, self.target, pipelined=self.is_pipeline)
-        return bound(cost, item, self._bindings, self.target) if self._bindings else cost
+        return bound(cost, item, self.bindings, self.target) if self.bindings else cost
 
     def _memory(self, node: Node, access: Access) -> None:
         array = access.array
