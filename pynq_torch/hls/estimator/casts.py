@@ -8,6 +8,7 @@ to Vitis HLS 2022 in public repositories (`isNeg`, `ush`, `sh_amt`, `lsb_index` 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 
@@ -74,7 +75,12 @@ def _of_function(text: str, numbers: Iterator[int], has_core: bool) -> str:
             return match[0]
         return written(match, *_from_fixed(match["kind"], source))
 
-    return _SCALED.sub(from_fixed, _TO_INTEGER.sub(to_integer, text))
+    made = _SCALED.sub(from_fixed, _TO_INTEGER.sub(to_integer, text))
+    if made == text:
+        return text
+    uses = Counter(re.findall(r"%[-\w$.]+", made))
+    # A core whose place the operations above take has no use left.
+    return _FROM_INTEGER.sub(lambda match: match[0] if uses[match["name"]] > 1 else "", made)
 
 
 def _to_integer(match: re.Match[str]) -> tuple[_Lines, str]:
