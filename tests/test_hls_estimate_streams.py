@@ -256,3 +256,47 @@ def test_a_word_is_written_when_all_of_it_is_there(tmp_path: Path, tool: str) ->
         for text in (alone, both)
     ]
     assert depths[0] == depths[1]
+
+
+IN_TURN = """
+#include <hls_stream.h>
+void split(hls::stream<short> &in, short a[64], short b[64]) {
+    for (int i = 0; i < 64; i++) {
+#pragma HLS PIPELINE
+        short v = in.read();
+        a[i] = v;
+        b[i] = v + 1;
+    }
+}
+void mux(short a[64], short b[64], short out[128]) {
+    mux: for (int i = 0; i < 128; i++) {
+#pragma HLS UNROLL factor=2
+#pragma HLS PIPELINE
+        out[i] = i < 64 ? a[i] : b[i % 64];
+    }
+}
+void last(short out[128], hls::stream<short> &o) {
+    for (int i = 0; i < 128; i++) {
+#pragma HLS PIPELINE
+        o.write(out[i]);
+    }
+}
+void k(hls::stream<short> &in, hls::stream<short> &o) {
+#pragma HLS DATAFLOW
+    short a[64], b[64], out[128];
+#pragma HLS ARRAY_PARTITION variable=out cyclic factor=2
+#pragma HLS STREAM variable=a depth=64
+#pragma HLS STREAM variable=b depth=64
+    split(in, a, b);
+    mux(a, b, out);
+    last(out, o);
+}
+"""
+
+
+def test_a_fifo_of_an_array_passes_one_word_a_cycle(tmp_path: Path) -> None:
+    """AMD's sliding window of a transform has II=2 so; which FIFO it is, the count decides."""
+    found = estimate_of(tmp_path, IN_TURN, "vitis-2021.2")
+    loop = loop_of(found, "mux")
+    assert loop.ii == 2 and "a FIFO passes one word a cycle; partition it by 2" in loop.why
+    assert not any("refused" in warning for warning in found.warnings)

@@ -185,10 +185,15 @@ class Array:
                 memories *= parts
         return memories, elements
 
+    @property
+    def is_fifo(self) -> bool:
+        """Whether STREAM makes it a FIFO between processes of DATAFLOW."""
+        return self.between and self.plan.kind == "fifo"
+
     def ports(self) -> int:
         """Accesses a cycle of one bank; FIFOs and single-port memories have one."""
         core = self.plan.kind + "_" + self.plan.implementation
-        if self.kind == "stream" or self.shared:
+        if self.kind == "stream" or self.shared or self.is_fifo:
             return 1
         if "2p" in core or "s2p" in core or "t2p" in core or "tdp" in core or "sdp" in core:
             return 2

@@ -58,6 +58,7 @@ def port_reason(region: Region, nodes: list[Node], most: int, asked: int) -> str
             "leave volatile out, or read it once"
         )
     one = "its memory takes one" if most == 1 else f"its copies take {most}"
+    one = "a FIFO passes one word" if array.is_fifo else one
     ports = "a dual-port RAM takes two" if most == 2 else one
     whole = count == region.together(taking(region, array))
     what = f"`{array.name}`" if whole else f"one bank of `{array.name}`"

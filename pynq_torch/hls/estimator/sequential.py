@@ -16,6 +16,7 @@ from pynq_torch.paths import shown
 
 from .array import Array
 from .calls import given, used, used_by
+from .chosen import WAY
 from .ir import Block, Function, Instruction, Loop
 from .order import ends_without, may_skip, reverse_postorder
 from .scev import Expression
@@ -165,7 +166,8 @@ def _words(
         if not items:
             continue
         nest = [*block.loop.above()][::-1] if block.loop is not None else []
-        if seen.intersection(nest) or not _is_always(function, nest, block):
+        chosen = any(item.name.startswith(WAY) for item in items)  # whether it is, data decide
+        if chosen or seen.intersection(nest) or not _is_always(function, nest, block):
             return None
         seen |= {*nest}
         ways = []
