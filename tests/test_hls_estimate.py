@@ -619,6 +619,24 @@ def test_the_margin_of_the_clock_is_that_of_the_script(kernel, tmp_path):
     assert loop(kernel(DOT, clock=7, directives=tmp_path / "hls.cfg"), "dot_loop").ii > usual.ii
 
 
+def test_the_margin_of_the_clock_is_that_of_a_script_around_that_adds_the_source(tmp_path):
+    (tmp_path / "src").mkdir()
+    source = tmp_path / "src" / "k.cpp"
+    source.write_text(DOT)
+    (tmp_path / ".git").mkdir()
+    script = tmp_path / "run.tcl"
+
+    def interval(text: str) -> object:
+        script.write_text(text)
+        return loop(estimate(source, "dot", clock=7), "dot_loop").ii
+
+    usual = interval("add_files src/k.cpp\n")
+    assert interval("add_files src/k.cpp\nset_clock_uncertainty 5\n") > usual
+    assert interval("add_files src/other.cpp\nset_clock_uncertainty 5\n") == usual
+    two = "add_files src/k.cpp\nset_clock_uncertainty 5\nset_clock_uncertainty 4\n"
+    assert interval(two) == usual  # of two solutions: whose it is, nothing says
+
+
 def test_divisions_and_double_take_longer(kernel):
     single = loop(kernel(DOT.replace("x[i] * y[i]", "x[i] / y[i]")), "dot_loop")
     double = loop(

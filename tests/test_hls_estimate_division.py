@@ -265,3 +265,88 @@ def test_a_copy_that_its_pipeline_writes_serves_one_read(tmp_path: Path) -> None
     source.write_text(WORDS)
     found = estimate(source, "k", tool="vitis-2025.1")
     assert (found.loops[1].ii, found.resources["BRAM_18K"]) == (2, 4)
+
+
+ROWS = """
+void k(const int x[1024], int y[1024], int n) {
+    static int a[16][64];
+    int t[16];
+    fill: for (int i = 0; i < 64; ++i) {
+        for (int j = 0; j < 16; ++j) a[j][i] = x[i] * j;
+    }
+    TAKE
+}
+"""
+BY_ONE = """
+    take: for (int i = 0; i < 16; ++i)
+        for (int k = 0; k < 64; ++k) y[i * 64 + k] = a[i][k];
+"""
+ALL_AT_ONCE = """
+    take: for (int k = 0; k < 64; ++k) {
+        int sum = 0;
+        for (int i = 0; i < 16; ++i) sum += a[i][k];
+        y[k] = sum;
+    }
+"""
+
+
+@pytest.mark.parametrize(("take", "interval"), [(BY_ONE, 8), (ALL_AT_ONCE, 1)])
+def test_an_array_is_cut_unasked_only_along_what_is_met_at_constants_everywhere(
+    tmp_path: Path, take: str, interval: int
+) -> None:
+    """A log of 2022.1 has `Partitioning array 'A' in dimension 1 automatically` for one of two."""
+    source = tmp_path / "k.cpp"
+    source.write_text(ROWS.replace("TAKE", take))
+    found = estimate(source, "k", tool="vitis-2022.1")
+    assert found.loops[0].ii == interval
+    assert (found.resources["BRAM_18K"] or 0) <= 16
+
+
+def test_an_array_that_directives_cut_is_copied_for_what_is_left(tmp_path: Path) -> None:
+    """Four reads of each bank: two copies of a bank serve three in a cycle (a report of 2024.2)."""
+    source = tmp_path / "k.cpp"
+    source.write_text("""
+    void k(const int x[4096], int y[256]) {
+        int a[4096];
+    #pragma HLS ARRAY_PARTITION variable=a cyclic factor=4
+        fill: for (int i = 0; i < 4096; ++i) a[i] = x[i];
+        sums: for (int i = 0; i < 256; ++i) {
+    #pragma HLS PIPELINE II=2
+            int sum = 0;
+            for (int j = 0; j < 16; ++j) sum ^= a[i * 16 + j];
+            y[i] = sum;
+        }
+    }
+    """)
+    found = estimate(source, "k", tool="vitis-2024.2")
+    assert found.loops[1].ii == 2 and found.resources["BRAM_18K"] == 8
+    source.write_text(source.read_text().replace("II=2", "II=1"))
+    found = estimate(source, "k", tool="vitis-2024.2")
+    assert found.loops[1].ii == 1 and (found.resources["BRAM_18K"] or 0) > 8
+
+
+SUMS = """
+void k(const float x[729], float y[729], float w) {
+    float sums[729];
+#pragma HLS ARRAY_PARTITION variable=sums cyclic factor=FACTOR
+    clear: for (int i = 0; i < 729; ++i) sums[i] = 0;
+    row: for (int r = 0; r < 27; ++r)
+        column: for (int c = 0; c < 27; ++c) {
+#pragma HLS PIPELINE
+            sums[r * 27 + c] += x[r * 27 + c] * w;
+        }
+    out: for (int i = 0; i < 729; ++i) y[i] = sums[i];
+}
+"""
+
+
+@pytest.mark.parametrize(("factor", "waits"), [("27", True), ("1", False)])
+def test_which_bank_an_iteration_meets_is_not_compared(
+    tmp_path: Path, factor: str, waits: bool
+) -> None:
+    """Each bank has a word for a row: the tool has II=5 for it, where no bank was met twice."""
+    source = tmp_path / "k.cpp"
+    source.write_text(SUMS.replace("FACTOR", factor))
+    found = estimate(source, "k", tool="vitis-2024.2")
+    interval = found.loops[1].ii
+    assert isinstance(interval, int) and (interval >= 5) == waits

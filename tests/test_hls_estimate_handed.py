@@ -217,3 +217,24 @@ def test_calls_with_arrays_of_several_sizes_have_hardware_of_their_own(
     # NTRU's sha3_256 is two modules in reports of Vivado HLS: one gets 204 bytes, one 731.
     found = estimate_of(tmp_path, SIZES.replace("SIZE", str(size)), "vivado")
     assert found.resources["DSP"] == 5 * pieces + 2
+
+
+@pytest.mark.parametrize("tool", ["vitis-2022.1", "vivado-2019.1"])
+def test_an_argument_that_is_a_struct_of_an_array_has_the_array_s_ports(
+    tmp_path: Path, tool: str
+) -> None:
+    """`Disaggregating variable`, says a log of 2022.1; in a bus it is a wide word."""
+    text = """
+    struct matrix { int of[16][16]; };
+    void k(const int x[16], matrix &y) {
+    PORT
+        row: for (int i = 0; i < 16; ++i) {
+    #pragma HLS PIPELINE
+            for (int j = 0; j < 16; ++j) y.of[i][j] = x[i] + j;
+        }
+    }
+    """
+    apart = estimate_of(tmp_path, text.replace("PORT", ""), tool)
+    assert apart.loops[0].ii == 8 and "partition it by 8 in dimension 2" in apart.loops[0].why
+    bus = "#pragma HLS INTERFACE m_axi port=y"
+    assert "partition" not in estimate_of(tmp_path, text.replace("PORT", bus), tool).loops[0].why

@@ -591,3 +591,34 @@ void k(hls::stream<beat>& in, hls::stream<beat>& out, unsigned rows) {
 """
     found = estimate_of(tmp_path, text, "vitis-2023.2")
     assert [one.name for one in found.loops] == ["row_column"]
+
+
+BY_ROWS = """
+void k(const int x[256], int y[16][16]) {
+    int rows[16][16];
+RESHAPE
+    fill: for (int i = 0; i < 16; ++i) {
+        for (int j = 0; j < 16; ++j) rows[i][j] = x[i * 16 + j];
+    }
+    write: for (int i = 0; i < 16; ++i) {
+        for (int j = 0; j < 16; ++j) y[i][j] = rows[i][j];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("reshape", "trips", "interval"),
+    [
+        ("", 256, 1),
+        ("#pragma HLS ARRAY_RESHAPE variable=rows complete dim=2", 16, 8),
+        ("#pragma HLS ARRAY_RESHAPE variable=rows complete dim=1", 256, 1),
+    ],
+)
+def test_a_row_that_is_one_word_is_read_before_the_inner_loop(
+    tmp_path: Path, reshape: str, trips: int, interval: int
+) -> None:
+    """So the nest is not perfect: its outer loop is the pipeline, with two writes in a cycle."""
+    found = estimate_of(tmp_path, BY_ROWS.replace("RESHAPE", reshape), "vitis-2022.1")
+    loop = next(one for one in found.loops if one.name.startswith("write"))
+    assert (loop.trip_count, loop.ii) == ((trips, trips), interval)

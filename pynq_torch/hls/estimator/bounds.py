@@ -9,7 +9,7 @@ from math import ceil, inf
 from pathlib import Path
 
 from .array import Access, may_meet, meet_in_registers
-from .distances import distance_of, told_of
+from .distances import changes_bank, distance_of, told_of
 from .effort import EACH
 from .ir import names_in
 from .operators import constant_in
@@ -273,10 +273,12 @@ def _distance(region: Region, load: Node, store: Node) -> int:
     tool, kind = region.target.tool, load.access.array.kind
     if meet_in_registers(load.access, store.access, tool):
         return 1
+    met = may_meet(load.access, store.access)
     if tool == "vitis" and kind == "register" and None in load.access.banks:
         # Behind multiplexers addresses are not compared.
-        met = may_meet(load.access, store.access)
         return 1 if met else _around(region, load.access, store.access)
+    if tool == "vitis" and met and changes_bank(load.access, counter(region, load, store)):
+        return 1  # of each bank it may be the same word: which bank it is, is not compared
     return compared(region, load, store)
 
 

@@ -10,7 +10,7 @@ from math import gcd, inf
 from .array import Access, Array, along, are_apart, comes_near, row_of, split
 from .scev import Expression
 
-__all__ = ["distance_of", "sure_distance", "told_of"]
+__all__ = ["changes_bank", "distance_of", "sure_distance", "told_of"]
 
 #: A loop's count in a few bits.
 _WRAPS = re.compile(
@@ -58,6 +58,23 @@ def distance_of(load: Access, store: Access, symbol: str) -> int:
         if rest and abs(rest) >= size and abs(rest - step) >= size:
             return 0
     return iterations if 1 <= iterations <= _most(store.array, step) else 0
+
+
+def changes_bank(access: Access, symbol: str) -> bool:
+    """Whether a loop meets other banks that an index of several counts tells, divided by a factor.
+
+    So two loops of a report of 2024.2 have II=5: `sums[27 * r + c]`, cut cyclic by 27. Iterations
+    stay apart where the index is one count alone, or a dimension is cut completely (II=1 and 2 in
+    reports of 2025.1).
+    """
+    array = access.array
+    cyclic = {one for one, (kind, _) in array.cuts().items() if kind == "cyclic"}
+    if access.choices < 2 or array.kind != "memory" or not cyclic:
+        return False
+    indices = enumerate(along(access.address, array))
+    return any(
+        symbol in terms and len(terms) > 1 for one, (_, terms, _) in indices if one in cyclic
+    )
 
 
 def sure_distance(load: Access, store: Access, header: str, distance: int) -> int:

@@ -132,11 +132,11 @@ class Kernel:
         if name in self._done:
             return self._done[name]
         function, plan = self.module.functions[name], self.planned(name)
-        arrays = Arrays(self.module, function, plan, self.plan.functions, handed, self.target.tool)
+        arrays = Arrays(self.module, function, plan, self.plan.functions, handed, self.target)
         body = Body(self, function, plan, arrays)
         kept = self.module.promoted.get(name)
         if kept is not None and keeps_sums(body, kept):
-            arrays = Arrays(self.module, kept, plan, self.plan.functions, handed, self.target.tool)
+            arrays = Arrays(self.module, kept, plan, self.plan.functions, handed, self.target)
             body = Body(self, kept, plan, arrays)
         done = self._done[name] = body.schedule()
         self.plan.warn_of_choices(arrays.chosen)

@@ -10,12 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .ir import NAME, Module
 from .objects import Handed, defines, misfits, with_members_handed
 from .place import plain_name
 
-__all__ = ["Members", "has_members", "with_members"]
+if TYPE_CHECKING:
+    from .asked import FunctionPlan
+
+__all__ = ["Members", "has_members", "only_member", "with_members"]
 
 #: Of structs by their name in the source: the byte where a member begins -> the member's name; of
 #: each struct of that name, as functions have their own.
@@ -239,3 +243,16 @@ def _leading(struct: _Struct) -> Iterator[str]:
     while match := _ARRAY.match(kind):
         kind = match[2]
         yield kind
+
+
+def only_member(owner: FunctionPlan, name: str) -> str | None:
+    """Return the array that an argument which is a struct consists of: a port of its own.
+
+    "Disaggregating variable", say logs of 2022; where it is a word of a bus or a stream it stays.
+    """
+    mode = owner.ports.get(name, {}).get("mode", "").lower()
+    members = owner.members.get(name, {})
+    if mode in ("m_axi", "axis", "ap_fifo") or [*members] != [0]:
+        return None
+    only = f"{name}.{members[0]}"
+    return only if owner.dimensions.get(only) and only in owner.words else None

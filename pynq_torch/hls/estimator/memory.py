@@ -11,9 +11,11 @@ from .array import Access, Array, banks_of, bits_between, choices_of, runs_over,
 from .asked import ArrayPlan, FunctionPlan
 from .buffers import buffers_of
 from .ir import Function, Instruction, Module, bits_of, split_types
+from .members import only_member
 from .place import plain_name
 from .roms import table_of
 from .scev import Expression, Known
+from .target import Target
 from .wide import widest_of
 
 __all__ = ["Arrays"]
@@ -32,13 +34,14 @@ class Arrays:
 
     def __init__(
         self, module: Module, function: Function, plan: FunctionPlan | None,
-        everything: list[FunctionPlan], handed: dict[str, Array], tool: str = "vivado",
+        everything: list[FunctionPlan], handed: dict[str, Array], target: Target | None = None,
     ) -> None:  # fmt: skip
         self._module, self._function, self._plan = module, function, plan
         self._all, self.structs = everything, module.structs
         #: The arrays of the caller, by argument.
         self.handed = handed
-        self._vitis = tool == "vitis"
+        self._vitis = target is not None and target.tool == "vitis"
+        self._cuts = target is None or target.divides
         self._known: dict[str, Array] = {}
         self._streams: set[str] = set()
         self._accessed_bytes: dict[str, int] = {}
@@ -176,7 +179,10 @@ class Arrays:
         for written in (owner, self._plan):  # a template's own may not be known
             if not dimensions and written is not None:
                 dimensions = written.dimensions.get(name, ())
-        if owner is not None and name in owner.words:
+        only = None if owner is None or kind else only_member(owner, name)
+        if owner is not None and only is not None:
+            dimensions, (size, bits) = owner.dimensions[only], owner.words[only]
+        elif owner is not None and name in owner.words:
             bytes_written, bits = owner.words[name]
             size = size if typed else bytes_written
         elif not size or (base in self._function.arguments):
@@ -190,7 +196,7 @@ class Arrays:
         array.foreign = not array.constant and _FOREIGN.match(base) is not None
         if array.constant and (extremes := self._extremes(base)):
             array.element_bits = min(bits, bits_between(*extremes))
-        if not self._vitis:  # which divides for its pipelines
+        if self._cuts:
             self._cut(array, base, owner)
         self._classify(array, base, owner, kind)
         if array.kind == "scalar" and local:
@@ -294,8 +300,8 @@ class Arrays:
     def _cut(self, array: Array, base: str, owner: FunctionPlan | None) -> None:
         """Cut an array completely along dimensions that are met at constants only, at several.
 
-        Vivado HLS does, as its logs say, however long it is: three lines are three memories. Tables
-        of a file it cuts (in three reports), static ones of a function it does not (in four).
+        The tools do, as their logs say, however long it is: three lines are three memories. Tables
+        of a file are cut (in three reports), static ones of a function are not (in four).
         """
         is_table = array.constant and owner is not None and array.name in owner.static
         is_open = array.kind == "memory" and array.local and not (is_table or array.foreign)

@@ -36,7 +36,7 @@ from ..parse import (
 )
 from ..source import SourceUnit, check_macros, folders, read_source, read_text
 from . import compiler, forbidden, left_out
-from .around import nests
+from .around import nests, rows_of
 from .asked import LoopPlan
 from .effort import TooMuchError
 from .inlining import factor_at, inlined, is_inlined_at, is_module, let_go, not_unrolled
@@ -163,7 +163,8 @@ def _target(
 ) -> Target:
     """Return part and clock, with what the scripts around a source say of margin, tool and bus."""
     release = release or guess_release(source, directives, tool)
-    target = target_of(clock, part, tool, margin_of(directives, clock), release)
+    margin = margin_of(source, directives, clock)
+    target = target_of(clock, part, tool, margin, release)
     if tool == "vivado":
         return target
     divides, _ = divides_arrays(directives)
@@ -360,7 +361,8 @@ def _as_written(text: str, plan: Plan, folder: Path) -> tuple[Trips, dict[LoopPl
     if not decides:
         return {}, {}
     buses = {f"%{name}" for name in plan.buses()}
-    found = ((plan.loop_at(place), alone) for place, alone in nests(module, plan.entry, buses))
+    made = nests(module, plan.entry, buses, rows_of(plan))
+    found = ((plan.loop_at(place), alone) for place, alone in made)
     return _trips(module, plan), {loop: alone for loop, alone in found if loop is not None}
 
 

@@ -8,14 +8,14 @@ was taken from the logs and memory tables of published runs of 2020.2 to 2025.2 
 - Since 2022 others are cut too, cyclic, from the last dimension to the first: into half as many
   banks as there are elements, each of which has two ports; into as many where their number is odd,
   or where they are read and written. A window of 3 x 3 has nine banks, one of 2 x 2 has two.
-- In a pipeline for which the tool by itself unrolls loops none but the first of these is done, and
-  that to arrays of two dimensions or more ("Partitioning array ... in dimension 2 automatically"),
-  if no directive binds their storage and they are not between processes of DATAFLOW.
+- For a pipeline in which the tool by itself unrolls loops an array is copied at most, if no
+  directive binds its storage and it is not between processes of DATAFLOW.
 - Four words at most become registers, where it is not known which of them an iteration meets.
 - What is still read at more than two places is kept in several copies ("Automatically inferring
   RAM_1WNR storage type"), from which up to 16 can be read in a cycle, but where a directive binds
   its storage. It may be written in the same pipeline, at one place (the words of a SHA-2 in a
-  schedule of 2025.1). That is no partition, and ``-throughput_driven off`` does not forbid it.
+  schedule of 2025.1), and directives may cut it (five loops of 2024.2). That is no partition, and
+  ``-throughput_driven off`` does not forbid it.
 - Nothing is done that would not make II less: where a recurrence or a port limits it anyway.
 
 Arrays of the interface stay as they are, and so do variables of other files, memories that a
@@ -41,8 +41,8 @@ __all__ = ["divide"]
 
 #: The first release that cuts cyclic, and the first that copies (four memories of three reports).
 _CYCLIC, _COPIES = 2022.0, 2020.2
-#: Bits of a memory that is still copied: reports have 80,000, and a memory of 25 Mbit was not.
-_MOST_COPIED = 1 << 20
+#: Bits of a memory that is still copied: a report has 1.8 Mbit, and a memory of 25 Mbit was not.
+_MOST_COPIED = 1 << 21
 #: Read ports of a memory that is copied: none of 23 in published RTL has more.
 _MOST_READS = 16
 #: Words of a bank that become registers where it is not known which of them is met.
@@ -99,13 +99,12 @@ def divide(region: Region, shared: Collection[Array], least: int, *, by_itself: 
         if array is None or not _may_be_divided(array, nodes, shared, by_itself=by_itself):
             continue
         called = any(_is_called(node, calls) for node in nodes)
-        whole = _stays_whole(region.target, array, called=called, by_itself=by_itself)
-        fixed = by_itself or called
-        division = _division(accesses, region.target, least, only_fixed=fixed, whole=whole)
+        whole = by_itself or _stays_whole(region.target, called=called)
+        division = _division(accesses, region.target, least, only_fixed=called, whole=whole)
         if called and division is not None and division.copies > 1:
             reads = sum(not access.write for access in accesses)
             division = None if array.constant or reads > _MOST_READS else division
-        if division is not None:
+        if division is not None and (division.cuts or division.copies > 1):
             found.append((key, array, division))
     region.spread = {key: division.most for key, _, division in found}
     least = max(least, ports_needed(region)[0])
@@ -127,17 +126,16 @@ def _may_be_divided(
         return False
     if array.kind != "memory" or not array.local or array.foreign or array in shared:
         return False
-    return len(array.cuts()) < len(array.dimensions) and "uram" not in array.plan.implementation
+    return "uram" not in array.plan.implementation
 
 
-def _stays_whole(target: Target, array: Array, *, called: bool, by_itself: bool) -> bool:
-    """Whether an array is copied at most.
+def _stays_whole(target: Target, *, called: bool) -> bool:
+    """Whether arrays are copied at most.
 
     What an inlined function reads was still whole in a report of 2022.1 (AMD's DCT), cut in one of
     2025.1: those are on either side of the release that changed the order of the first compiler.
     """
-    early = called and target.unrolls_late
-    return early or (by_itself and len(array.dimensions) < 2) or not target.divides
+    return (called and target.unrolls_late) or not target.divides
 
 
 def _calls_around(region: Region) -> int:

@@ -175,13 +175,21 @@ def guess_release(source: Path, file: Path | str | None, tool: str) -> float:
     return 0
 
 
-def margin_of(file: Path | str | None, clock: float) -> float | None:
-    """Return the ns of a period that a file of directives, or the script beside it, keeps free."""
-    for path in () if file is None else (Path(file), Path(file).with_name("script.tcl")):
-        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-        if match := _MARGIN.search(text):
-            ns = float(match[1]) * (clock / 100 if match[2] else 1)
-            return ns if ns < clock else None
+def margin_of(source: Path, file: Path | str | None, clock: float) -> float | None:
+    """Return the ns of a period that a design keeps free, as the scripts that speak of it say.
+
+    The file of directives does, or the script beside it, or what is at the source, or a script in a
+    folder around it that adds the source. Where several say different things, none is heard.
+    """
+    own = [] if file is None else [[Path(file)], [Path(file).with_name("script.tcl")]]
+    around = (_texts(scripts) for scripts in _around(source.parent))
+    adding = ([text for text in texts if source.name in _added(text)] for texts in around)
+    for texts in itertools.chain(map(_texts, own), _near(source, file), adding):
+        found = {match.groups() for text in texts for match in _MARGIN.finditer(text)}
+        if found:
+            number, percent = found.pop()
+            ns = float(number) * (clock / 100 if percent else 1)
+            return ns if not found and ns < clock else None
     return None
 
 
@@ -254,8 +262,13 @@ def _near(source: Path, file: Path | str | None) -> Iterator[list[str]]:
 
 def _may_speak_of(text: str, source: Path) -> bool:
     """Whether a script or a cfg file is not one for other sources alone, as it names them."""
-    lines = "".join(match[0] for match in _FILES.finditer(text))
+    lines = _added(text)
     return source.name in lines or "$" in lines or "*" in lines or not lines
+
+
+def _added(text: str) -> str:
+    """Return the lines of a script or a cfg file that name sources."""
+    return "".join(match[0] for match in _FILES.finditer(text))
 
 
 def _texts(scripts: Iterable[Path]) -> list[str]:
