@@ -181,7 +181,8 @@ class Arrays:
                 dimensions = written.dimensions.get(name, ())
         only = None if owner is None or kind else only_member(owner, name)
         if owner is not None and only is not None:
-            dimensions, (size, bits) = owner.dimensions[only], owner.words[only]
+            dimensions = (*owner.dimensions.get(name, ()), *owner.dimensions[only])
+            size, bits = owner.words[only]
         elif owner is not None and name in owner.words:
             bytes_written, bits = owner.words[name]
             size = size if typed else bytes_written
