@@ -174,7 +174,6 @@ class Arrays:
         plan, owner = self._planned(name, base)
         dimensions, element = self._dimensions(kind)
         size = self._module.bytes_of(element) if element else 0
-        accessed = self._accessed_bytes.get(base, 0)
         typed, bits = bool(dimensions), 0
         for written in (owner, self._plan):  # a template's own may not be known
             if not dimensions and written is not None:
@@ -187,7 +186,7 @@ class Arrays:
             bytes_written, bits = owner.words[name]
             size = size if typed else bytes_written
         elif not size or (base in self._function.arguments):
-            size = accessed or 4
+            size = self._accessed_bytes.get(base, 0) or 4
         bits = bits or self._bits_outside(base, name, size) or size * 8
         local = bool(kind)
         array = Array(name, "memory", dimensions, size, bits, plan, local=local)
@@ -197,8 +196,7 @@ class Arrays:
         array.foreign = not array.constant and _FOREIGN.match(base) is not None
         if array.constant and (extremes := self._extremes(base)):
             array.element_bits = min(bits, bits_between(*extremes))
-        if self._cuts:
-            self._cut(array, base, owner)
+        self._cut(array, base, owner)
         self._classify(array, base, owner, kind)
         if array.kind == "scalar" and local:
             array.inner = self._inner(kind)
@@ -306,7 +304,7 @@ class Arrays:
         """
         is_table = array.constant and owner is not None and array.name in owner.static
         is_open = array.kind == "memory" and array.local and not (is_table or array.foreign)
-        if not is_open or base in self._given or len(array.dimensions) < 2:
+        if not (is_open and self._cuts) or base in self._given or len(array.dimensions) < 2:
             return
         places: dict[int, set[int]] = {one: set() for one in range(len(array.dimensions))}
         for item in self._users[base]:
