@@ -273,12 +273,15 @@ def _distance(region: Region, load: Node, store: Node) -> int:
     tool, kind = region.target.tool, load.access.array.kind
     if meet_in_registers(load.access, store.access, tool):
         return 1
-    met = may_meet(load.access, store.access)
     if tool == "vitis" and kind == "register" and None in load.access.banks:
         # Behind multiplexers addresses are not compared.
+        met = may_meet(load.access, store.access)
         return 1 if met else _around(region, load.access, store.access)
-    if tool == "vitis" and met and changes_bank(load.access, counter(region, load, store)):
-        return 1  # of each bank it may be the same word: which bank it is, is not compared
+    if tool == "vitis" and kind == "memory" and load.access.choices > 1:
+        # Of each bank it may be the same word: which bank it is, is not compared.
+        changes = changes_bank(load.access, counter(region, load, store))
+        if changes and may_meet(load.access, store.access):
+            return 1
     return compared(region, load, store)
 
 

@@ -67,11 +67,8 @@ def changes_bank(access: Access, symbol: str) -> bool:
     stay apart where the index is one count alone, or a dimension is cut completely (II=1 and 2 in
     reports of 2025.1).
     """
-    array = access.array
-    cyclic = {one for one, (kind, _) in array.cuts().items() if kind == "cyclic"}
-    if access.choices < 2 or array.kind != "memory" or not cyclic:
-        return False
-    indices = enumerate(along(access.address, array))
+    cyclic = {one for one, (kind, _) in access.array.cuts().items() if kind == "cyclic"}
+    indices = enumerate(along(access.address, access.array))
     return any(
         symbol in terms and len(terms) > 1 for one, (_, terms, _) in indices if one in cyclic
     )

@@ -181,10 +181,11 @@ def margin_of(source: Path, file: Path | str | None, clock: float) -> float | No
     The file of directives does, or the script beside it, or what is at the source, or a script in a
     folder around it that adds the source. Where several say different things, none is heard.
     """
-    own = [] if file is None else [[Path(file)], [Path(file).with_name("script.tcl")]]
+    near = _near(source, file)
+    own = ([text] for text in next(near))
     around = (_texts(scripts) for scripts in _around(source.parent))
     adding = ([text for text in texts if source.name in _added(text)] for texts in around)
-    for texts in itertools.chain(map(_texts, own), _near(source, file), adding):
+    for texts in itertools.chain(own, near, adding):
         found = {match.groups() for text in texts for match in _MARGIN.finditer(text)}
         if found:
             number, percent = found.pop()
