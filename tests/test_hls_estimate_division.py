@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import estimate_of
 
 from pynq_torch.hls import Estimate, estimate
 from pynq_torch.hls.estimator import compiler
@@ -295,17 +296,14 @@ def test_an_array_is_cut_unasked_only_along_what_is_met_at_constants_everywhere(
     tmp_path: Path, take: str, interval: int
 ) -> None:
     """A log of 2022.1 has `Partitioning array 'A' in dimension 1 automatically` for one of two."""
-    source = tmp_path / "k.cpp"
-    source.write_text(ROWS.replace("TAKE", take))
-    found = estimate(source, "k", tool="vitis-2022.1")
+    found = estimate_of(tmp_path, ROWS.replace("TAKE", take), "vitis-2022.1")
     assert found.loops[0].ii == interval
     assert (found.resources["BRAM_18K"] or 0) <= 16
 
 
 def test_an_array_that_directives_cut_is_copied_for_what_is_left(tmp_path: Path) -> None:
     """Four reads of each bank: two copies of a bank serve three in a cycle (a report of 2024.2)."""
-    source = tmp_path / "k.cpp"
-    source.write_text("""
+    text = """
     void k(const int x[4096], int y[256]) {
         int a[4096];
     #pragma HLS ARRAY_PARTITION variable=a cyclic factor=4
@@ -317,11 +315,10 @@ def test_an_array_that_directives_cut_is_copied_for_what_is_left(tmp_path: Path)
             y[i] = sum;
         }
     }
-    """)
-    found = estimate(source, "k", tool="vitis-2024.2")
+    """
+    found = estimate_of(tmp_path, text, "vitis-2024.2")
     assert found.loops[1].ii == 2 and found.resources["BRAM_18K"] == 8
-    source.write_text(source.read_text().replace("II=2", "II=1"))
-    found = estimate(source, "k", tool="vitis-2024.2")
+    found = estimate_of(tmp_path, text.replace("II=2", "II=1"), "vitis-2024.2")
     assert found.loops[1].ii == 1 and (found.resources["BRAM_18K"] or 0) > 8
 
 
@@ -345,8 +342,6 @@ def test_which_bank_an_iteration_meets_is_not_compared(
     tmp_path: Path, factor: str, waits: bool
 ) -> None:
     """Each bank has a word for a row: the tool has II=5 for it, where no bank was met twice."""
-    source = tmp_path / "k.cpp"
-    source.write_text(SUMS.replace("FACTOR", factor))
-    found = estimate(source, "k", tool="vitis-2024.2")
+    found = estimate_of(tmp_path, SUMS.replace("FACTOR", factor), "vitis-2024.2")
     interval = found.loops[1].ii
     assert isinstance(interval, int) and (interval >= 5) == waits
